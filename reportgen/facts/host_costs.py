@@ -29,7 +29,7 @@ from reportgen.facts.intervals import (
 )
 from reportgen.facts.kernel_names import short_name
 from reportgen.facts.lost_kernels import graph_loss
-from reportgen.facts.replay import Change, Places, Track
+from reportgen.facts.replay import Change, Track
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
@@ -37,9 +37,6 @@ from reportgen.units import NS_PER_MS, NS_PER_US, pct_of
 
 SMALL_NS = 10 * NS_PER_US
 """A shorter kernel cannot hide the next launch, which costs the framework 5 to 20 µs."""
-BRIDGE_NS = 20 * NS_PER_US
-"""A kernel that is no longer than its launch may lie between small ones without ending their row,
-if at least half of the row are small."""
 LEAST_RUN = 3
 """So many small kernels in a row are worth fusing."""
 KEPT_BY_FUSION = 0.5
@@ -71,7 +68,6 @@ _LOADS = re.compile(
     r"^cu(Module(Load|GetFunction)|Library(Load|GetKernel|GetModule)|LinkComplete|KernelGetFunction)"
     r"|^hipModuleLoad|^cudaFuncGetAttributes$"
 )
-_ALLOCATES = re.compile(r"^(cuda|hip)(Malloc|Free|HostAlloc|HostRegister|StreamCreate|EventCreate)")
 _COMPILES = re.compile(
     r"compile_inner|compile_fx|async_compile|benchmark_all_configs|autotune_to_one_config"
 )
@@ -169,8 +165,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     is_sync = _synchronizes(trace, track)
     ends_ns = np.array([(item.start_ns, item.end_ns) for item in stops], dtype=np.int64)
     stopped = union_of(*(ends_ns.reshape(-1, 2) - trace.origin_ns).T)
-    once = join((first_use, stopped))
-    small, n_small = _small(trace, track, once)
+    small, n_small = _small(trace, track)
     assert small.spared is not None
     row = longest_of(clip(small.spared, track.window.start_ns, track.window.end_ns))
     spared = [Change(spared=when) for when in (loader, first_use, stopped)]
@@ -180,7 +175,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         gaps_of(union_of(track.low_ns, track.high_ns), track.window.start_ns, track.window.end_ns),
         join((loader, first_use, stopped)),
     )
-    sync_ns = _also_won_ns(track, sync, (*others, small))
+    once, sync_ns = join((first_use, stopped)), _also_won_ns(track, sync, (*others, small))
     if _turnaround_ns(track, gaps, late_ns, is_sync, once) < TURNAROUND_RATIO * sync_ns:
         sync_ns = 0
     work_ns = _also_won_ns(track, Change(spared=work), (*others, sync) if sync_ns else others)
@@ -254,11 +249,8 @@ def _turnaround_ns(
     return turnaround_ns if turnaround_ns >= 0.5 * rest_ns.sum() else 0
 
 
-def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
-    """Return runs of small kernels as if each were one fused kernel, and how many there are.
-
-    Calls that happen ``once`` in a run are not its cost.
-    """
+def _small(trace: RankTrace, track: Track) -> tuple[Change, int]:
+    """Return runs of small kernels as if each were one fused kernel, and how many there are."""
     ops, calls = trace.gpu_ops, trace.calls
     rows = track.rows[ops.launch[track.rows] != NONE]
     order = rows[np.argsort(ops.launch[rows], kind="stable")]
@@ -266,13 +258,13 @@ def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     is_alone = np.bincount(launch, minlength=calls.start_ns.size)[launch] == 1
     is_kernel = is_alone & (ops.kind[order] == GpuKind.KERNEL)
     is_small = is_kernel & (ops.duration_ns[order] < SMALL_NS)
-    is_in_row = is_kernel & (ops.duration_ns[order] < BRIDGE_NS)
-    rows_of_two = (_rows(is_in_row, is_small), _rows(is_small, is_small))
-    first, after = (np.concatenate(ends) for ends in zip(*rows_of_two, strict=True))
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_small.astype(np.int8), [0]))))
+    is_long = edges[1::2] - edges[::2] >= LEAST_RUN
+    first, after = edges[::2][is_long], edges[1::2][is_long]
     in_run = np.zeros(order.size + 1, dtype=np.int64)
-    np.add.at(in_run, first, 1)
-    np.add.at(in_run, after, -1)
-    is_run = (np.cumsum(in_run[:-1]) > 0) & is_small
+    in_run[first] = 1
+    in_run[after] = -1
+    is_run = np.cumsum(in_run[:-1]) > 0
     length_ns = track.length_ns.copy()
     is_fused = np.zeros(ops.start_ns.shape, dtype=bool)
     is_fused[order[is_run]] = True
@@ -280,17 +272,7 @@ def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     length_ns[here] = (length_ns[here] * KEPT_BY_FUSION).astype(np.int64)
     # The first launch of a run stays, and what the host does until the last one goes.
     spared = union_of(calls.end_ns[launch[first]], calls.end_ns[launch[after - 1]])
-    return Change(spared=minus(spared, once), length_ns=length_ns), int(is_run.sum())
-
-
-def _rows(is_in_row: Mask, is_small: Mask) -> tuple[Places, Places]:
-    """Return where rows begin and end that are long enough, and at least half small kernels."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_in_row.astype(np.int8), [0]))))
-    first, after = edges[::2], edges[1::2]
-    so_far = np.concatenate(([0], np.cumsum(is_small)))
-    n_small = so_far[after] - so_far[first]
-    is_long = (n_small >= LEAST_RUN) & (2 * n_small >= after - first)
-    return first[is_long], after[is_long]
+    return Change(spared=spared, length_ns=length_ns), int(is_run.sum())
 
 
 def _first_use(trace: RankTrace, track: Track) -> Union:
@@ -310,25 +292,13 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
     )
     loads = union_of(calls.start_ns[is_first], calls.end_ns[is_first])
     compiles = rows_named(trace, slices.name, _COMPILES.search)
-    found = join((loads, union_of(slices.start_ns[compiles], slices.end_ns[compiles])))
-    if not found.start_ns.size:
-        return found
-    # Memory that is taken between two loads belongs to the same first use.
-    is_taken = rows_named(trace, calls.name, _ALLOCATES.search)
-    is_taken &= (calls.start_ns >= found.start_ns[0] - least_ns) & (
-        calls.end_ns <= found.end_ns[-1]
-    )
-    is_taken &= calls.duration_ns >= LONG_FIRST_CALL_NS / 2
-    return join((found, union_of(calls.start_ns[is_taken], calls.end_ns[is_taken])))
+    return join((loads, union_of(slices.start_ns[compiles], slices.end_ns[compiles])))
 
 
 def _stops(
     trace: RankTrace, track: Track, gaps: idle.Gaps, late_ns: Mapping[str, Times], first_use: Union
 ) -> tuple[Once, ...]:
-    """Return single long stretches for which the host came late, but not for a batch.
-
-    Where many are as long, those before an operation that seldom follows such a stretch.
-    """
+    """Return single long stretches for which the host came late, but not for a batch."""
     if not gaps.low_ns.size:
         return ()
     loader_ns = late_ns[idle.HostCause.DATALOADER]
@@ -341,10 +311,6 @@ def _stops(
         return ()
     places = np.flatnonzero(host_ns >= COMPARABLE * longest_ns)
     most = max(1, int(MOST_SINGLE_PER_STEP * trace.steps.start_ns.size))
-    if places.size > most:
-        before = trace.gpu_ops.name[gaps.before[places]]
-        is_rare = np.bincount(before)[before] <= most
-        places = places[is_rare & (host_ns[places] >= least_ns)]
     if places.size > most:
         return ()
     return tuple(

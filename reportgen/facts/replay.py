@@ -28,11 +28,6 @@ from reportgen.units import NS_PER_S, NS_PER_US
 LAUNCH_BOUND_NS = 30 * NS_PER_US
 """A launch takes so long at most; what an operation waits beyond it, it waits for something else
 (docs/definitions.md, Idle time)."""
-FULL_QUEUE = 800
-"""With this many launched operations, a long launch call waits for room in the queue, which holds
-about 1,024 (docs/definitions.md, Launch queue)."""
-LONG_CALL_NS = 50 * NS_PER_US
-"""A launch call takes 3 to 20 µs; a longer one does something else, or waits."""
 PINNED_BYTES_PER_S = 25e9
 """Bandwidth of PCIe 4.0 with 16 lanes from pinned memory; newer links move more."""
 LEAST_COPY_BYTES = 65_536
@@ -240,12 +235,8 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     calls, ops = trace.calls, trace.gpu_ops
     is_wait = rows_named(trace, calls.name, device_busy.SYNC_CALL.search)
     is_wait[ops.launch[device_busy.blocking_copies(trace)]] = True
-    launches = launches_of(trace, ops.launch[rows])
     by_end = np.argsort(ops.end_ns[rows], kind="stable")
     end_ns = ops.end_ns[rows][by_end]
-    depth = np.arange(launches.size) - np.searchsorted(end_ns, calls.start_ns[launches])
-    is_full = (depth >= FULL_QUEUE) & (calls.duration_ns[launches] > LONG_CALL_NS)
-    is_wait[launches[is_full]] = True
     waits = np.flatnonzero(is_wait)
     # Of calls inside each other, or on two threads at once, the first is the wait.
     reach_ns = np.maximum.accumulate(calls.end_ns[waits])

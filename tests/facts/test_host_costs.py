@@ -84,25 +84,6 @@ def test_a_wait_for_a_batch_is_the_loader_and_no_stop() -> None:
     assert costs_us(trace)[Cost.LOADER] > 2_900
 
 
-def test_a_stop_is_found_beside_stretches_that_recur_before_another_operation() -> None:
-    gpu: list[Row] = []
-    calls: list[Row] = []
-    now = 0.0
-    for number in range(10):
-        late_us = {4: 3_000.0}.get(number, 0.0)
-        for name, wait_us in (("embed", 2_500.0), ("gemm", late_us)):
-            now += wait_us
-            calls.append(("cudaLaunchKernel", now, 5.0, {"correlation": len(calls)}))
-            gpu.append((name, now + 8.0, 500.0, {"correlation": len(gpu)}))
-        now += 600.0
-    trace = rank_trace(gpu=gpu, calls=calls)
-    found = known(host_costs(trace))
-
-    assert [stop.before for stop in found.stops] == ["gemm"]
-    assert 2_400 <= costs_us(trace)[Cost.LONG_GAP] <= 3_000
-    assert costs_us(trace)[Cost.HOST] > 8 * 1_500
-
-
 def synchronized(work_us: float, *, once_us: float = 0.0) -> RankTrace:
     """Ten kernels of 100 µs, each of which the host waits for; then it works before the next."""
     gpu: list[Row] = []
