@@ -70,6 +70,7 @@ def _verdict(comparison: Comparison) -> PageSection:
         link="#waterfall" if comparison.waterfall else "",
         picture=None,
         facts=_facts(comparison),
+        running_until=None,
         warning="",
         faults=[],
         has_dashboard=True,

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from reportgen.assets import templates_dir
 from reportgen.views.theme import css, with_fallback
-from reportgen.views.time_elements import timed
+from reportgen.views.unbroken import unbroken
 from reportgen.views.values import LONGEST_TEXT, shorten
 
 _NOTEBOOK_SHEETS = ("components.css", "timeline.css", "lanes.css", "notebook.css")
@@ -56,7 +56,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "breakable": _breakable,
         "linked": _linked,
-        "timed": timed,
+        "unbroken": unbroken,
         "with_fallback": with_fallback,
     }
     return environment

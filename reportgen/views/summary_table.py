@@ -158,7 +158,7 @@ def _instants(times_s: Sequence[float | None], *, is_unix: bool) -> list[Shown]:
 
 def _instant_head(text: str, *, is_unix: bool) -> tables.Head:
     name = f"{text.replace(' ', '_')}_s"
-    return tables.Head(text=text, note="UTC" if is_unix else "s", name=name, is_instant=is_unix)
+    return tables.Head(text=text, note="UTC" if is_unix else "s", name=name)
 
 
 def _head(text: str, unit: str) -> tables.Head:

@@ -38,14 +38,13 @@ class Head:
     """A column's heading: ``name`` as data, ``text`` as printed, and under it a ``note``.
 
     The note is the zone, and the day if all instants lie on one; ``is_number`` columns are set
-    flush right; the exact values of ``is_instant`` columns are Unix seconds.
+    flush right.
     """
 
     text: str
     note: str = ""
     name: str = ""
     is_number: bool = False
-    is_instant: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +119,7 @@ def headings_of(columns: Sequence[Column]) -> list[str]:
 def _head(text: str, column: Column, day: str | None, *, is_unix: bool) -> Head:
     name = exact_name(column)
     if is_unix and is_instant(column):
-        return Head(text=text, note=f"{day} UTC" if day else "UTC", name=name, is_instant=True)
+        return Head(text=text, note=f"{day} UTC" if day else "UTC", name=name)
     is_number = column.type in {ColumnType.INT, ColumnType.FLOAT}
     return Head(text=text, name=name, is_number=is_number)
 

@@ -3,14 +3,14 @@ import { clockText } from "./axis_words.js";
 import { all, byId, first, make } from "./dom.js";
 import { durationText } from "./durations.js";
 import { bytesOf } from "./packing.js";
-import { currentRange, facts, main, setRange, shownOffsetMs, whole } from "./range.js";
+import { currentRange, facts, main, setRange, whole } from "./range.js";
 
 const KEYS = { "+": "in", "=": "in", "-": "out", 0: "all", ArrowLeft: "left", ArrowRight: "right" };
 
 /** @param {number} time_s */
 export function clock(time_s) {
   if (!facts?.unix) return `${time_s.toFixed(2)} s`;
-  return clockText(time_s * 1000 + shownOffsetMs(time_s), facts.end - facts.start >= 3600);
+  return clockText(time_s * 1000, facts.end - facts.start >= 3600);
 }
 
 const chipText = make("span");

@@ -1,12 +1,12 @@
 /** The time axis in words: instants, lengths, and the steps of the job. */
 
 /**
- * An instant: a clock where times are those of the world, else seconds.
- * @param {number} shown_ms with the offset of the zone that is shown
+ * The time of day of an instant, in UTC.
+ * @param {number} time_ms since 1970
  * @param {boolean} isLong whether the job is so long that tenths say nothing
  */
-export const clockText = (shown_ms, isLong) =>
-  new Date(Math.round(shown_ms)).toISOString().slice(11, isLong ? 19 : 21);
+export const clockText = (time_ms, isLong) =>
+  new Date(Math.round(time_ms)).toISOString().slice(11, isLong ? 19 : 21);
 
 /**
  * The place of the last value that is not above another; -1 where all are.

@@ -4,7 +4,6 @@ import { all, byId, first, make } from "./dom.js";
 import { textOf } from "./packing.js";
 import { orderRows } from "./row_order.js";
 import { savingButtons } from "./saving.js";
-import { placed } from "./times.js";
 
 const AWAKE_PX = 1200;
 const INSTANT_PX = 74;
@@ -149,7 +148,7 @@ function paint(trace) {
 }
 
 /**
- * The figure as plotly takes it, in the reader's colours and zone.
+ * The figure as plotly takes it, in the reader's colours.
  * @param {HTMLElement} figure
  * @param {any} plot
  */
@@ -164,10 +163,9 @@ function madeFor(figure, plot) {
   if (isTouched) layout.dragmode = false;
   /* Times to the millisecond are wide: on a phone they would overlap. */
   for (const name of datedAxes(layout)) layout[name].nticks = ticksIn(plot.clientWidth);
-  const made = placed({ data, layout });
   if (figure.classList.contains("rg-timeline")) layout.hovermode = false;
-  orderRows(figure, made, () => draw(figure));
-  return made;
+  orderRows(figure, { data, layout }, () => draw(figure));
+  return { data, layout };
 }
 
 /** @param {HTMLElement} figure */
@@ -254,7 +252,7 @@ export function drawAll() {
   }
 }
 
-/** Draws again what is drawn: the colours or the zone are other ones. */
+/** Draws again what is drawn: the colours are other ones. */
 export function repaint() {
   if (!window.Plotly) return;
   [...awake].filter((figure) => isDrawn(figure) && !hasRoom(figure)).forEach(putToSleep);
@@ -271,7 +269,6 @@ const nearCharts = new IntersectionObserver(
 );
 figures.forEach((figure) => nearCharts.observe(figure));
 
-document.addEventListener("rg:zone", repaint);
 addEventListener("afterprint", () => {
   isPrinting = false;
   for (const figure of figures) Object.assign(plotOf(figure).style, { zoom: "", maxHeight: "" });

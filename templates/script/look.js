@@ -1,14 +1,11 @@
-/** How the reader wants the page: light or dark, times in UTC or in the browser's zone. */
+/** How the reader wants the page: light or dark. */
 import { repaint } from "./charts.js";
 import { byId, first } from "./dom.js";
-import { remember, remembered } from "./storage.js";
-import { showZone } from "./times.js";
-import { zoneAt } from "./zones.js";
+import { remember } from "./storage.js";
 
 const root = document.documentElement;
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 const theme = /** @type {HTMLSelectElement} */ (byId("rg-theme"));
-const zone = /** @type {HTMLSelectElement} */ (byId("rg-zone"));
 
 /* The reader's choice, else that of the command, else the system's. */
 theme.value = root.dataset.theme ?? "auto";
@@ -19,12 +16,6 @@ theme.addEventListener("change", () => {
   repaint();
 });
 darkness.addEventListener("change", repaint);
-
-zone.options[1].textContent = `local (${zoneAt(Date.now())})`;
-zone.addEventListener("change", () => {
-  remember("zone", zone.value);
-  showZone(zone.value === "local");
-});
 
 /**
  * @param {HTMLSelectElement} select
@@ -40,8 +31,5 @@ export function turnTheme() {
   choose(theme, isDark ? "light" : "dark");
 }
 
-export const turnZone = () => choose(zone, zone.value === "utc" ? "local" : "utc");
-
-if (remembered("zone") === "local") turnZone();
 const settings = first(".rg-settings");
 if (settings) settings.hidden = false;

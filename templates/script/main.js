@@ -3,6 +3,7 @@ import "./folds.js";
 import "./charts.js";
 import "./pointer_values.js";
 import "./lanes_soon.js";
+import "./running.js";
 import "./tables.js";
 import "./choices.js";
 import "./shortcuts.js";

@@ -2,8 +2,6 @@
  * [start, end] in seconds of the job's clock; null is the whole job. */
 import { figures, isAwake, plotOf } from "./charts.js";
 import { byId, first } from "./dom.js";
-import { isLocal } from "./times.js";
-import { offsetMs } from "./zones.js";
 
 /** @typedef {[number, number]} Range */
 
@@ -34,12 +32,9 @@ export const currentRange = () => range;
  */
 export const whole = () => (facts ? [facts.start, facts.end] : null);
 
-/* Between the axis and the job's clock. A date axis counts milliseconds as it shows them. */
+/* Between the axis and the job's clock. A date axis counts milliseconds. */
 /** @param {any} plot */
 const isDated = (plot) => plot._fullLayout.xaxis.type === "date";
-
-/** @param {number} time_s */
-export const shownOffsetMs = (time_s) => (isLocal() ? offsetMs(time_s * 1000) : 0);
 
 /**
  * @param {any} plot
@@ -47,8 +42,7 @@ export const shownOffsetMs = (time_s) => (isLocal() ? offsetMs(time_s * 1000) : 
  */
 function toAxis(plot, time_s) {
   if (!isDated(plot)) return time_s;
-  const shown_ms = Math.round(time_s * 1000) + shownOffsetMs(time_s);
-  return new Date(shown_ms).toISOString().slice(0, -1).replace("T", " ");
+  return new Date(Math.round(time_s * 1000)).toISOString().slice(0, -1).replace("T", " ");
 }
 
 /**
@@ -56,8 +50,7 @@ function toAxis(plot, time_s) {
  * @param {any} plot
  * @param {number} counted
  */
-export const fromCounted = (plot, counted) =>
-  isDated(plot) ? (counted - shownOffsetMs(counted / 1000)) / 1000 : counted;
+export const fromCounted = (plot, counted) => (isDated(plot) ? counted / 1000 : counted);
 
 /**
  * @param {any} plot

@@ -1,6 +1,6 @@
 /** Shortcuts: one list for the keys and for the help; they can be switched off (WCAG 2.1.4). */
 import { all, byId, make } from "./dom.js";
-import { turnTheme, turnZone } from "./look.js";
+import { turnTheme } from "./look.js";
 import { goBy } from "./navigation.js";
 import { remember, remembered } from "./storage.js";
 
@@ -10,7 +10,6 @@ const SHORTCUTS = [
   ["k", "Previous section", () => goBy(-1)],
   ["o", "Open or fold all sections", turnAll],
   ["t", "Light or dark", turnTheme],
-  ["u", "UTC or local time", turnZone],
   ["?", "This list", openHelp]
 ];
 const topics = /** @type {HTMLDetailsElement[]} */ (all(".rg-topic, .rg-more"));

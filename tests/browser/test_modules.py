@@ -45,39 +45,6 @@ def run(page: Page, module: str, code: str, argument: object = None) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("at 2026-07-03 23:10:21 UTC", "at 2026-07-04 04:40:21 UTC+05:30"),
-        ("2026-07-03 09:30:21.25 UTC", "2026-07-03 15:00:21.25 UTC+05:30"),
-        ("2026-07-03 09:30:21 – 09:31:00 UTC", "2026-07-03 15:00:21 – 15:01:00 UTC+05:30"),
-        (
-            "2026-07-03 18:29:59 – 18:30:01.5 UTC",
-            "2026-07-03 23:59:59 – 2026-07-04 00:00:01.5 UTC+05:30",
-        ),
-        (
-            "2026-07-03 20:00:00 – 2026-07-04 01:00:00 UTC",
-            "2026-07-04 01:30:00 – 06:30:00 UTC+05:30",
-        ),
-        ("step 12 of 40", "step 12 of 40"),
-    ],
-)
-def test_instants_in_the_texts_of_charts_move_to_the_readers_zone(page, text, expected):
-    assert run(page, "zones", "own.localInText(it)", text) == expected
-
-
-@pytest.mark.parametrize(
-    ("date", "shown"),
-    [
-        ("2026-07-03 09:30:21.500250", "2026-07-03 15:00:21.500250"),
-        ("2026-07-03 20:30", "2026-07-04 02:00"),
-        (None, None),
-    ],
-)
-def test_dates_of_charts_move_to_the_readers_zone_and_keep_microseconds(page, date, shown):
-    assert run(page, "zones", "own.localDate(it)", date) == shown
-
-
-@pytest.mark.parametrize(
     ("wanted", "expected"),
     [
         ([10, 20], [10, 20]),

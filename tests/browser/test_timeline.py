@@ -182,17 +182,6 @@ def test_the_pointer_reads_step_phase_and_values_of_all_panels(browser, timed_pa
         assert not page.locator(".rg-cross").is_visible()
 
 
-def test_times_in_the_readers_zone_keep_the_range(browser, timed_page):
-    with timeline(browser, timed_page, timezone_id="Asia/Kolkata") as watched:
-        page = watched.page
-        page.locator("[data-zoom=in]").click()
-        wait_for_range(page, MAIN, 75, 225)
-        page.locator("#rg-zone").select_option("local")
-        half_past_five_s = 5.5 * 3600
-        wait_for_range(page, MAIN, half_past_five_s + 75, half_past_five_s + 225)
-        assert functions_of(page)["algo-1 net"].startswith("1 min 2")
-
-
 def test_charts_far_away_are_taken_apart_and_come_back(browser, timed_page):
     with timeline(browser, timed_page) as watched:
         page = watched.page

@@ -51,6 +51,7 @@ def header(report: Report) -> PageSection:
         link=f"#{card_of(named.rule, named.finding, report).anchor}" if named else "",
         picture=whole_lines_of(picture_of(report)),
         facts=facts_of(report),
+        running_until=report.job.running_until,
         warning=f"Part of the input could not be used: {losses}." if losses else "",
         faults=_faults(cards, report) if is_on_dashboard else _faults_of(cards[1:]),
         **({} if is_on_dashboard else _findings_of(cards[:1])),
