@@ -2,12 +2,11 @@
 {
   const root = document.documentElement;
   root.classList.add("js");
-  root.dataset.themeGiven = root.dataset.theme ?? "auto";
   try {
     const chosen = localStorage.getItem("reportgen-theme");
     if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
     else if (chosen === "auto") delete root.dataset.theme;
   } catch {
-    /* See storage.js. */
+    /* See look.js. */
   }
 }

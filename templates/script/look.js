@@ -1,10 +1,8 @@
 /** How the reader wants the page: light or dark. */
 import { repaint } from "./charts.js";
 import { byId, first } from "./dom.js";
-import { remember } from "./storage.js";
 
 const root = document.documentElement;
-const darkness = matchMedia("(prefers-color-scheme: dark)");
 const theme = /** @type {HTMLSelectElement} */ (byId("rg-theme"));
 
 /* The reader's choice, else that of the command, else the system's. */
@@ -12,24 +10,14 @@ theme.value = root.dataset.theme ?? "auto";
 theme.addEventListener("change", () => {
   if (theme.value === "auto") delete root.dataset.theme;
   else root.dataset.theme = theme.value;
-  remember("theme", theme.value);
+  try {
+    localStorage.setItem("reportgen-theme", theme.value);
+  } catch {
+    /* A page opened from a file may have no storage: the choice lasts as long as the page. */
+  }
   repaint();
 });
-darkness.addEventListener("change", repaint);
-
-/**
- * @param {HTMLSelectElement} select
- * @param {string} value
- */
-function choose(select, value) {
-  select.value = value;
-  select.dispatchEvent(new Event("change"));
-}
-
-export function turnTheme() {
-  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : darkness.matches;
-  choose(theme, isDark ? "light" : "dark");
-}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 
 const settings = first(".rg-settings");
 if (settings) settings.hidden = false;

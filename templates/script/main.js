@@ -6,5 +6,7 @@ import "./lanes_soon.js";
 import "./running.js";
 import "./tables.js";
 import "./choices.js";
-import "./shortcuts.js";
+import "./look.js";
+import "./navigation.js";
+import "./open_all.js";
 import "./print.js";

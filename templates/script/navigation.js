@@ -1,17 +1,7 @@
-/** Navigation: a link at each heading, and a mark at the section in view. */
-import { all, byId, first, make } from "./dom.js";
+/** Navigation: a mark at the section in view. */
+import { all, byId, first } from "./dom.js";
 
 const READING_LINE_RATIO = 0.25;
-
-for (const heading of all(".rg-section .rg-head h2, article[id] h3, figure[id] > figcaption h3")) {
-  const target = heading.closest("article[id], figure[id], section[id]");
-  if (!target) continue;
-  const label = `Link to “${(heading.textContent ?? "").slice(0, 80)}”`;
-  const link = make("a", { className: "rg-anchor", href: `#${target.id}`, textContent: "#", "aria-label": label });
-  const title = make("div", { className: "rg-title" });
-  heading.replaceWith(title);
-  title.append(heading, link);
-}
 
 const links = /** @type {HTMLAnchorElement[]} */ (all(".rg-nav a[href^='#']"));
 const idOf = (/** @type {HTMLAnchorElement} */ { hash }) => decodeURIComponent(hash.slice(1));
@@ -30,15 +20,6 @@ function markCurrent() {
     if (current && idOf(link) === current.id) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
-}
-
-/**
- * Goes to another section: 1 is the next, -1 the one before.
- * @param {1 | -1} by
- */
-export function goBy(by) {
-  const next = sections[sections.indexOf(current) + by];
-  if (next) location.hash = `#${next.id}`;
 }
 
 /* The menu of a phone closes after a choice. */

@@ -50,14 +50,6 @@ def test_axe_finds_no_violation(browser, name, look, request):
         assert _complaints(page, look) == []
 
 
-def test_axe_finds_no_violation_in_a_dialog(browser, crowded_page):
-    with opened(browser, crowded_page) as watched:
-        page = watched.page
-        page.keyboard.press("?")
-        assert page.locator("dialog[open]").count() == 1
-        assert _complaints(page) == []
-
-
 def test_every_control_shows_its_focus_and_has_a_name(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page

@@ -69,31 +69,9 @@ def test_the_browsers_own_search_finds_the_text_of_a_folded_section(browser, bus
         )
         assert found
         page.get_by_role("button", name="Open all").click()
-        assert page.locator(".rg-topic:not([open]), .rg-more:not([open])").count() == 0
-        assert page.locator(".rg-more[open]").count() > 0
-        page.keyboard.press("o")
-        assert page.locator(".rg-topic[open]").count() == 0
-
-
-def test_a_heading_has_a_link_to_its_place(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
-        page.get_by_role("link", name="Link to “Outlier steps”").press("Enter")
-        wait_until(page, "() => location.hash === '#StepOutlier--outliers'")
-
-
-def test_keys_lead_through_the_page_and_can_be_switched_off(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
-        page.keyboard.press("j")
-        wait_until(page, "() => location.hash === '#at-a-glance'")
-        page.keyboard.press("t")
-        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-        page.keyboard.press("?")
-        page.get_by_label("Use these keys").uncheck()
-        page.get_by_role("button", name="Close").click()
-        page.keyboard.press("t")
-        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert page.locator("main details:not([open]):not(.rg-code)").count() == 0
+        page.get_by_role("button", name="Fold all").click()
+        assert page.locator("main details[open]").count() == 0
 
 
 def test_a_shortened_name_is_shown_whole_to_the_keyboard(browser, hostile_page):
