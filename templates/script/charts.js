@@ -2,8 +2,6 @@
  * and is unpacked when the first chart comes near the window. A trace says the role of its colour. */
 import { all, byId, first, make } from "./dom.js";
 import { textOf } from "./packing.js";
-import { orderRows } from "./row_order.js";
-import { savingButtons } from "./saving.js";
 
 const AWAKE_PX = 1200;
 const INSTANT_PX = 74;
@@ -15,8 +13,7 @@ const CONFIG = {
   displaylogo: false,
   responsive: true,
   showTips: false,
-  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud", "toImage"],
-  modeBarButtonsToAdd: savingButtons
+  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud"]
 };
 
 export const figures = all("figure.chart");
@@ -164,7 +161,6 @@ function madeFor(figure, plot) {
   /* Times to the millisecond are wide: on a phone they would overlap. */
   for (const name of datedAxes(layout)) layout[name].nticks = ticksIn(plot.clientWidth);
   if (figure.classList.contains("rg-timeline")) layout.hovermode = false;
-  orderRows(figure, { data, layout }, () => draw(figure));
   return { data, layout };
 }
 
@@ -173,7 +169,8 @@ async function draw(figure) {
   const plot = plotOf(figure);
   const { data, layout = {} } = madeFor(figure, plot);
   awake.add(figure);
-  const drawing = window.Plotly.react(plot, data, layout, CONFIG);
+  const toImageButtonOptions = { scale: 2, filename: figure.id };
+  const drawing = window.Plotly.react(plot, data, layout, { ...CONFIG, toImageButtonOptions });
   if (isPrinting) figure.dataset.drawn = "yes";
   await drawing;
   await giveRoom(figure, plot);

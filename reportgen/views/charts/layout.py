@@ -153,7 +153,7 @@ def template() -> dict[str, Any]:
     }
     return {
         "layout": {
-            "paper_bgcolor": _PLAIN,
+            "paper_bgcolor": "var(--rg-surface)",
             "plot_bgcolor": _PLAIN,
             "colorway": [f"var(--rg-{hue})" for hue in _OWN_HUES],
             "font": {"family": FONT, "size": _NORMAL, "color": _MUTED},
