@@ -1,4 +1,4 @@
-"""``reportgen timeline``: a job in time, in one file for Perfetto or ``chrome://tracing``."""
+"""``reportgen timeline``: a job in time, in one file for Perfetto and ``chrome://tracing``."""
 
 from __future__ import annotations
 
@@ -41,12 +41,6 @@ class RanksType(click.ParamType[frozenset[int]]):
     metavar="FILE",
     help="The file or s3://bucket/name to write, compressed if it ends in .gz; - is stdout.",
 )
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["perfetto", "json"]),
-    help="perfetto, or json for chrome://tracing too. [default: by the file's name, else perfetto]",
-)
 @click.option("--from", "since", metavar="T", help="Show T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Show T and earlier.")
 @click.option("--steps", metavar="A:B", help="Show the time of steps A to B, both included.")
@@ -62,8 +56,8 @@ class RanksType(click.ParamType[frozenset[int]]):
 @click.option("--force", is_flag=True, help="Replace a file.")
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(path: str, output: str, kind: str | None, quiet: bool, **passed_on: Any) -> None:
-    """Write the events of a job as a timeline that ui.perfetto.dev opens.
+def command(path: str, output: str, quiet: bool, **passed_on: Any) -> None:
+    """Write the events of a job as a timeline that ui.perfetto.dev and chrome://tracing open.
 
     PATH is that of `reportgen report`: a job or kernel traces, a folder, a file or
     s3://bucket/prefix. Every event is a slice with its time and length, every launch has an arrow
@@ -72,14 +66,9 @@ def command(path: str, output: str, kind: str | None, quiet: bool, **passed_on: 
     """
     if output == _STDOUT and sys.stdout.isatty():
         raise click.UsageError("-o - writes bytes, and standard output is a terminal.")
-    from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
+    from reportgen.pipeline.timeline import TimelineOptions, make_timeline
 
-    options = TimelineOptions(
-        path=path,
-        output=output,
-        format=None if kind is None else TimelineFormat(kind),
-        **passed_on,
-    )
+    options = TimelineOptions(path=path, output=output, **passed_on)
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_timeline(options, watcher)
     for remark in () if quiet else made.remarks:

@@ -1,4 +1,4 @@
-"""From a job or trace to a timeline in one file, for Perfetto or ``chrome://tracing``."""
+"""From a job or trace to a timeline in one file, for Perfetto and ``chrome://tracing``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import IO, cast
 
@@ -30,18 +29,10 @@ from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, is_job_name, is_remote, open_location, training_job
 from reportgen.store import load, open_staging, refuse
 from reportgen.timeline.chrome_json import ChromeWriter
-from reportgen.timeline.drawn import Writer, Written
+from reportgen.timeline.drawn import Written
 from reportgen.timeline.moments import Mark
-from reportgen.timeline.perfetto import PerfettoWriter
 
 STDOUT = "-"
-
-
-class TimelineFormat(StrEnum):
-    """File formats of a timeline."""
-
-    PERFETTO = "perfetto"
-    JSON = "json"
 
 
 _OTHER_FILE = "Choose another file with --output."
@@ -54,7 +45,6 @@ class TimelineOptions:
     Attributes:
         path: a job or kernel traces.
         output: the file or object to write; ``-`` is standard output.
-        format: what to write; ``None`` goes by the name of the file.
         since, until, steps: the range to show, as the user wrote it.
         cycle: which cycle of a profiler with a schedule, 1 is the newest.
         ranks: the ranks to show; empty means all.
@@ -64,7 +54,6 @@ class TimelineOptions:
 
     path: str
     output: str
-    format: TimelineFormat | None = None
     since: str | None = None
     until: str | None = None
     steps: str | None = None
@@ -98,7 +87,7 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
         with timed(watcher, "range") as step:
             job, step.text = apply_range(job, wanted)
     with _opened(options.output) as stream, timed(watcher, "writing") as step:
-        writer = _writer(options, stream)
+        writer = ChromeWriter(stream)
         remarks = write_parts(job, writer, marks.values(), watcher)
         step.text = f"wrote {writer.written.n_slices} slices"
     return MadeTimeline(written=writer.written, remarks=tuple(remarks))
@@ -170,13 +159,6 @@ def _marks(options: TimelineOptions, job: JobProfile) -> dict[str, Mark]:
             path=options.report,
         )
     return {}
-
-
-def _writer(options: TimelineOptions, stream: IO[bytes]) -> Writer:
-    is_json = options.output.lower().removesuffix(".gz").endswith(".json")
-    by_name = TimelineFormat.JSON if is_json else TimelineFormat.PERFETTO
-    chosen = options.format or by_name
-    return ChromeWriter(stream) if chosen is TimelineFormat.JSON else PerfettoWriter(stream)
 
 
 @contextmanager

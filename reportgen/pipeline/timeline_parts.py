@@ -10,7 +10,8 @@ from reportgen.intake import read
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.profile import JobProfile, PartRef, RankTrace, SourceNote
 from reportgen.text import format_count
-from reportgen.timeline.drawn import Clocks, Writer
+from reportgen.timeline.chrome_json import ChromeWriter
+from reportgen.timeline.drawn import Clocks
 from reportgen.timeline.lanes import PartLanes
 from reportgen.timeline.markers import only_markers, with_markers
 from reportgen.timeline.moments import Mark
@@ -20,7 +21,7 @@ from reportgen.timeline.sources import numbers_of, with_backward
 
 
 def write_parts(
-    job: JobProfile, writer: Writer, marks: Collection[Mark], watcher: Watcher
+    job: JobProfile, writer: ChromeWriter, marks: Collection[Mark], watcher: Watcher
 ) -> list[str]:
     """Write a job part by part, of which one is held at a time; return the facts about it.
 
@@ -63,7 +64,7 @@ def _on_notes(notes: Sequence[SourceNote]) -> list[str]:
     return [f"{note.path}: {note.text}" if note.path else note.text for note in notes if note.text]
 
 
-def _on_writing(writer: Writer, clocks: Clocks) -> Iterator[str]:
+def _on_writing(writer: ChromeWriter, clocks: Clocks) -> Iterator[str]:
     if clocks.unlike:
         names = ", ".join(clocks.unlike)
         yield f"{names}: another kind of clock; placed where the first part begins."

@@ -1,10 +1,9 @@
-"""Common parts of the writers of timelines: where times start, and both ends of arrows."""
+"""What is written of parts: where their times start, both ends of their arrows, arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +21,6 @@ class Written:
     n_arrows_left_out: int = 0
     n_values: int = 0
     n_parts: int = 0
-
-
-class Writer(Protocol):
-    """Writes parts, one after the other, into a stream."""
-
-    written: Written
-
-    def add(self, part: PartLanes, *, zero_ns: int) -> None:
-        """Write a part whose origin is ``zero_ns`` on the axis of the file."""
-
-    def close(self) -> None:
-        """Write what ends the file."""
 
 
 @dataclass(slots=True, kw_only=True)

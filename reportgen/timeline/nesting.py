@@ -1,4 +1,4 @@
-"""The strips of a lane as begins and ends, in nests: strips lie within each other or apart.
+"""The strips of a lane in nests: strips lie within each other or apart.
 
 Programs that show traces close the strip that was opened last. Strips that overlap without one
 lying within the other are therefore in separate nests.
@@ -7,21 +7,17 @@ lying within the other are therefore in separate nests.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen.arrays import select
-from reportgen.timeline.lanes import Codes, Strips, Times
+from reportgen.timeline.lanes import Codes, Strips
 
 CHUNK_ROWS = 1 << 15
 """Strips written at once; some MB whatever the length of a lane."""
 
 _STACKED_NESTS = 32
 """Nests in which strips may lie within each other; those behind them hold one strip at a time."""
-
-_NEVER_NS = np.iinfo(np.int64).max
 
 
 def by_start(strips: Strips) -> Strips:
@@ -64,29 +60,3 @@ class _Nests:
         number = _STACKED_NESTS + len(self._singles)
         heapq.heappush(self._singles, (end_ns, number))
         return number
-
-
-def moments(
-    start_ns: Times, end_ns: Times
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Yield rows in the order in which they begin and end, and which of them begin.
-
-    Of one moment come first the ends of earlier strips, the inner ones before the outer, then the
-    begins; a strip without length begins and ends before the next begins. Rows are sorted as
-    ``by_start`` sorts them.
-    """
-    is_open = np.empty(0, dtype=np.int64)
-    for first in range(0, start_ns.size, CHUNK_ROWS):
-        rows = np.arange(first, min(first + CHUNK_ROWS, start_ns.size))
-        following = rows[-1] + 1
-        until_ns = start_ns[following] if following < start_ns.size else _NEVER_NS
-        is_open = np.concatenate([is_open, rows])
-        is_over = end_ns[is_open] <= until_ns
-        ended, is_open = is_open[is_over], is_open[~is_over]
-        row = np.concatenate([rows, ended])
-        begins = np.arange(row.size) < rows.size
-        has_length = end_ns[row] > start_ns[row]
-        time_ns = np.where(begins, start_ns[row], end_ns[row])
-        turn = np.where(begins | ~has_length, 2 * row + ~begins, -row - 1)
-        order = np.lexsort((turn, time_ns))
-        yield row[order], begins[order]

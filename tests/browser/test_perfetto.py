@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from reportgen.intake import discover, read_node
-from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
+from reportgen.pipeline.timeline import TimelineOptions, make_timeline
 from tests.browser.perfetto_engine import PerfettoEngine
 from tests.browser.perfetto_ui import served_ui
 from tests.builders import Quiet
@@ -107,13 +107,22 @@ def written(place: Path, output: Path, **options: Any) -> Any:
     return made.written
 
 
+def opened(engine: PerfettoEngine, output: Path) -> int:
+    """Open a timeline; return the base of its times, ns."""
+    engine.open(output)
+    return int(json.loads(output.read_bytes())["baseTimeNanoseconds"])
+
+
 def check(engine: PerfettoEngine, place: Path, folder: Path) -> None:
     slices, arrows = expected(place)
-    told = written(place, folder / "a.pftrace")
-    engine.open(folder / "a.pftrace")
+    told = written(place, folder / "a.json")
+    shift_ns = opened(engine, folder / "a.json")
     assert engine.query(_PROBLEMS) == []
-    assert pairs(engine.query(_SLICES)) == slices
-    assert pairs(engine.query(_ARROWS)) == arrows
+    assert pairs(engine.query(_SLICES), shift_ns) == slices
+    found = Counter(
+        (int(start) + shift_ns, int(end) + shift_ns) for start, end in engine.query(_ARROWS)
+    )
+    assert found == arrows
     assert engine.number("select count(1) from counter") == told.n_values
     assert (told.n_slices, told.n_arrows) == (slices.total(), arrows.total())
 
@@ -161,46 +170,27 @@ def hard_events() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("kind", list(TimelineFormat))
-def test_what_is_hard_to_draw_is_drawn(
-    engine: PerfettoEngine, tmp_path: Path, kind: TimelineFormat
-) -> None:
+def test_what_is_hard_to_draw_is_drawn(engine: PerfettoEngine, tmp_path: Path) -> None:
     place = write_trace(tmp_path / "rank-0.pt.trace.json", trace_text(hard_events()))
-    slices, arrows = expected(place)
-    output = tmp_path / "out" / "a"
-    output.parent.mkdir()
-    told = written(place, output, format=kind)
-    engine.open(output)
-    first_ns = min(slices)[0]
-    shift_ns = first_ns - engine.number("select min(ts) from slice")
-    assert (shift_ns == 0) == (kind is TimelineFormat.PERFETTO)
-    assert engine.query(_PROBLEMS) == []
-    assert pairs(engine.query(_SLICES), shift_ns) == slices
-    found = Counter(
-        (int(start) + shift_ns, int(end) + shift_ns) for start, end in engine.query(_ARROWS)
-    )
-    assert found == arrows
-    assert found.total() == told.n_arrows == 4 + 5 + 1
+    (tmp_path / "out").mkdir()
+    check(engine, place, tmp_path / "out")
+    assert expected(place)[1].total() == 4 + 5 + 1
     names = {name for (name,) in engine.query("select distinct name from slice")}
     assert {event["name"] for event in hard_events()} - names == {"n" * 100_000}
-    assert engine.number("select count(1) from counter") == told.n_values
 
 
-@pytest.mark.parametrize("kind", list(TimelineFormat))
-def test_ids_are_arguments(engine: PerfettoEngine, tmp_path: Path, kind: TimelineFormat) -> None:
+def test_ids_are_arguments(engine: PerfettoEngine, tmp_path: Path) -> None:
     place = SAMPLES / "kernel_traces"
     events = [event for file in files_of(place) for event in events_of(file)[0]]
     spans = [event for event in events if event.get("ph") == "X"]
-    output = tmp_path / "a"
-    written(place, output, format=kind)
-    engine.open(output)
+    written(place, tmp_path / "a.json")
+    engine.open(tmp_path / "a.json")
     for name in ("correlation", "External id"):
         in_file = Counter(event.get("args", {}).get(name) for event in spans)
         del in_file[None]
         assert in_file
-        key = "debug" if kind is TimelineFormat.PERFETTO else "args"
         rows = engine.query(
-            f"select int_value from slice join args using (arg_set_id) where key = '{key}.{name}'"
+            f"select int_value from slice join args using (arg_set_id) where key = 'args.{name}'"
         )
         assert Counter(int(number) for (number,) in rows) == in_file
 
@@ -209,11 +199,11 @@ def test_ranks_stand_on_one_axis(engine: PerfettoEngine, tmp_path: Path) -> None
     later = [event | {"ts": event["ts"] + 40.5} for event in small_events()]
     for rank, events in enumerate([small_events(), later]):
         write_trace(tmp_path / f"rank-{rank}.pt.trace.json", ranked(rank, events=events))
-    written(tmp_path, tmp_path / "a.pftrace")
-    engine.open(tmp_path / "a.pftrace")
+    written(tmp_path, tmp_path / "a.json")
+    engine.open(tmp_path / "a.json")
     rows = engine.query(
-        "select process.name, min(ts) from slice join process_track on track_id = process_track.id "
-        "join process using (upid) group by 1 order by 1"
+        "select process.name, min(ts) from slice join thread_track on track_id = thread_track.id "
+        "join thread using (utid) join process using (upid) group by 1 order by 1"
     )
     assert [name for name, _ in rows] == ["rank 0", "rank 1"]
     assert int(rows[1][1]) - int(rows[0][1]) == 40_500
@@ -224,10 +214,10 @@ def test_system_metrics_are_counters_and_framework_events_slices(
 ) -> None:
     job = SAMPLES / "tensorflow_training"
     nodes = [read_node(part) for part in discover(str(job)).parts]
-    told = written(job, tmp_path / "a.pftrace")
-    engine.open(tmp_path / "a.pftrace")
+    told = written(job, tmp_path / "a.json")
+    shift_ns = opened(engine, tmp_path / "a.json")
     assert engine.query(_PROBLEMS) == []
-    found = pairs(engine.query(_SLICES))
+    found = pairs(engine.query(_SLICES), shift_ns)
     assert found == Counter(
         (int(start_ns), int(end_ns - start_ns))
         for node in nodes

@@ -288,7 +288,6 @@ def _all_said(given: Path, out: Path) -> Iterator[str]:
         ["compare", out, out, "--output", out / "compared"],
         ["index", out.parent, "--output", out / "index"],
         ["timeline", given, "--output", out / "t.json"],
-        ["timeline", given, "--output", out / "t.pftrace", "--format", "perfetto"],
     )
     for words in asked:
         done = run_here(*words, of_family=True)
