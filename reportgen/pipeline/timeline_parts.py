@@ -17,7 +17,7 @@ from reportgen.timeline.markers import only_markers, with_markers
 from reportgen.timeline.moments import Mark
 from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.shadows import with_shadows
-from reportgen.timeline.sources import numbers_of, with_backward
+from reportgen.timeline.sources import numbers_of
 
 
 def write_parts(
@@ -56,7 +56,7 @@ def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence
     part = read(ref, is_whole=True, on_progress=progress)
     if not isinstance(part, RankTrace):
         return lanes_of(part), part.notes
-    lanes = with_backward(with_shadows(lanes_of(part), part), part)
+    lanes = with_shadows(lanes_of(part), part)
     return replace(lanes, arguments=numbers_of(part)), part.notes
 
 

@@ -42,7 +42,7 @@ class Clocks:
 
 
 class Ends:
-    """The ends of the arrows of a part, from a call to its work and from forward to backward.
+    """The ends of the arrows of a part, from a call to its work.
 
     The earlier of call and operation is the start of the arrow: programs drop arrows that lead back
     in time. Where such a call started other work too, its arrow is left out.

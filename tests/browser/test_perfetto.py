@@ -28,7 +28,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
 _GPU_CATEGORIES = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
 _CALL_CATEGORIES = {"cuda_runtime", "cuda_driver", "Runtime"}
-_BACKWARD_CATEGORIES = {"fwdbwd", "forward_backward"}
 _SLICES = "select ts, dur from slice where category != 'findings'"
 _ARROWS = (
     "select a.ts, b.ts from flow join slice a on a.id = slice_out join slice b on b.id = slice_in"
@@ -61,10 +60,7 @@ def events_of(file: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def expected(place: Path) -> tuple[Pairs, Pairs]:
-    """Start and length of each complete event, and both starts of each arrow.
-
-    Arrows are the pairs of a correlation, and those from forward to backward.
-    """
+    """Start and length of each complete event, and both starts of each pair of a correlation."""
     slices: Pairs = Counter()
     arrows: Pairs = Counter()
     for file in files_of(place):
@@ -81,11 +77,6 @@ def expected(place: Path) -> tuple[Pairs, Pairs]:
             if call_ns is not None:
                 first_ns, then_ns = sorted([call_ns, ns(event["ts"]) + base_ns])
                 arrows[first_ns, then_ns] += 1
-        ends: dict[str, dict[int, int]] = {"s": {}, "f": {}}
-        for event in events:
-            if event.get("cat") in _BACKWARD_CATEGORIES:
-                ends[event["ph"]][event["id"]] = ns(event["ts"]) + base_ns
-        arrows.update((leaves_ns, ends["f"][number]) for number, leaves_ns in ends["s"].items())
     return slices, arrows
 
 
