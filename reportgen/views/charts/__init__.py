@@ -1,1 +1,1 @@
-"""One file per kind of exhibit: ``info`` says what is shown, ``draw`` makes plotly's figure."""
+"""One file per kind of exhibit: ``draw`` makes plotly's figure."""

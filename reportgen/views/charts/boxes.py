@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from reportgen.results import Exhibit
@@ -18,75 +18,44 @@ _ROW_PX, _FRAME_PX = 34, 64
 _MARKS = ("lower", "p25", "p50", "p75", "upper")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoxShape:
-    """One box in its axis's unit: lower, p25, p50, p75, upper."""
-
-    name: str
-    marks: tuple[float | None, ...]
-    hue: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoxesInfo:
-    """Content of a box plot; ``n_left_out`` boxes are in the table only."""
-
-    boxes: tuple[BoxShape, ...]
-    scale: UnitScale
-    n_left_out: int
-
-
-def info(exhibit: Exhibit) -> BoxesInfo:
-    """Return the first boxes of a ``boxes`` exhibit, in its order."""
+def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - one signature for all kinds
+    """Draw the first boxes of a ``boxes`` exhibit, one row per box, first on top."""
     columns = {column.name: column for column in exhibit.columns}
     names = [str(name) for name in columns["name"].values]
-    values = {mark: numbers(columns[mark].values) for mark in _MARKS}
-    scale = layout.unit_scale(
-        columns["p50"].unit, [value for mark in _MARKS for value in values[mark]]
-    )
-    marks = [layout.scaled(values[mark], scale.factor) for mark in _MARKS]
-    inks = inks_of(exhibit, names, exhibit.row_roles)
-    return BoxesInfo(
-        boxes=tuple(
-            BoxShape(name=name, marks=row, hue=ink.hue)
-            for name, row, ink in zip(names, zip(*marks, strict=True), inks, strict=True)
-        )[:MOST_BOXES],
-        scale=scale,
-        n_left_out=max(0, len(names) - MOST_BOXES),
-    )
-
-
-def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - one signature for all kinds
-    """Draw a ``boxes`` exhibit, one row per box, first on top."""
-    found = info(exhibit)
-    names = [box.name for box in found.boxes]
-    hidden = f"Only the first {len(names)} are drawn; {found.n_left_out:,} more are in the table."
+    values = [numbers(columns[mark].values) for mark in _MARKS]
+    scale = layout.unit_scale(columns["p50"].unit, [value for mark in values for value in mark])
+    marks = zip(*(layout.scaled(items, scale.factor) for items in values), strict=True)
+    hues = [ink.hue for ink in inks_of(exhibit, names, exhibit.row_roles)]
+    boxes = list(zip(names, hues, marks, strict=True))[:MOST_BOXES]
+    drawn, n_left_out = names[:MOST_BOXES], len(names) - len(boxes)
+    hidden = f"Only the first {len(drawn)} are drawn; {n_left_out:,} more are in the table."
     x_axis = (
         layout.axis(range=[-1, 101], ticksuffix=" %")
-        if found.scale.is_percent
-        else layout.axis(found.scale.label, rangemode="tozero")
+        if scale.is_percent
+        else layout.axis(scale.label, rangemode="tozero")
     )
     return layout.drawn(
         exhibit,
         "Box plot",
-        names,
-        traces=[_trace(box, row, found.scale) for row, box in enumerate(found.boxes)],
-        height_px=_FRAME_PX + _ROW_PX * max(len(names), 2),
-        remark=hidden if found.n_left_out else "",
+        drawn,
+        traces=[_trace(name, hue, row, at, scale) for at, (name, hue, row) in enumerate(boxes)],
+        height_px=_FRAME_PX + _ROW_PX * max(len(drawn), 2),
+        remark=hidden if n_left_out else "",
         showlegend=False,
         xaxis=x_axis,
-        yaxis=layout.row_axis(names),
+        yaxis=layout.row_axis(drawn),
     )
 
 
-def _trace(box: BoxShape, row: int, scale: UnitScale) -> dict[str, Any]:
-    lower, p25, p50, p75, upper = box.marks
-    colour = theme.shade(box.hue, 0)
+def _trace(
+    name: str, hue: str, marks: Sequence[float | None], row: int, scale: UnitScale
+) -> dict[str, Any]:
+    lower, p25, p50, p75, upper = marks
     return {
         "type": "box",
         "orientation": "h",
-        "meta": {"role": box.hue, "fill": theme.fill_role(box.hue)},
-        "name": plot_label(box.name),
+        "meta": {"role": hue, "fill": theme.fill_role(hue)},
+        "name": plot_label(name),
         "y": [row],
         "q1": [p25],
         "median": [p50],
@@ -94,8 +63,8 @@ def _trace(box: BoxShape, row: int, scale: UnitScale) -> dict[str, Any]:
         "lowerfence": [lower],
         "upperfence": [upper],
         "width": 0.56,
-        "line": {"color": colour, "width": 1.6},
-        "fillcolor": theme.fill(box.hue),
+        "line": {"color": theme.shade(hue, 0), "width": 1.6},
+        "fillcolor": theme.fill(hue),
         "hoverinfo": "x+name",
         "xhoverformat": scale.digits,
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from reportgen.results import Exhibit
@@ -18,54 +17,49 @@ MOST_GROUPS = 12
 _NUMBER = re.compile(r"\d[\d,.]*")
 _LANE_PX, _FRAME_PX, _LEAST_PX = 30, 76, 124
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpanGroup:
-    """Spans of one kind: lane, start and length (in the axis's unit), and their words."""
-
-    name: str
-    ink: Ink
-    lanes: list[int]
-    starts: list[float]
-    lengths: list[float]
-    words: list[str]
+_Span = tuple[int, float, float, str]
+"""Its lane, start and length in the unit of the axis, and what it says."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpansInfo:
-    """Content of a span chart; ``n_left_out`` spans are in the table only."""
+def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
+    """Draw a ``spans`` exhibit, coloured by what the names say besides numbers.
 
-    lanes: tuple[str, ...]
-    groups: tuple[SpanGroup, ...]
-    n_left_out: int
-
-
-def info(exhibit: Exhibit, context: ChartContext) -> SpansInfo:
-    """Return the spans of a ``spans`` exhibit, grouped by what their names say besides numbers.
-
-    "3 bottlenecks" and "12 bottlenecks" are one group. Beyond MOST_GROUPS the rest is "others".
+    "3 bottlenecks" and "12 bottlenecks" are one group. Beyond MOST_GROUPS the rest is "others". The
+    shortest span still leaves a line.
     """
     columns = {column.name: column.values for column in exhibit.columns}
-    every_lane = dict.fromkeys(str(lane) for lane in columns["lane"])
-    lanes = {lane: index for index, lane in enumerate(list(every_lane)[:MOST_LANES])}
+    lanes = list(dict.fromkeys(map(str, columns["lane"])))[:MOST_LANES]
     kinds = [kind_of(str(name)) for name in columns["name"]]
-    groups = _groups(list(dict.fromkeys(kinds)), exhibit)
+    groups = _groups(kinds)
+    heads = list(dict.fromkeys(groups.values()))
+    spans: dict[str, list[_Span]] = {head: [] for head in heads}
     edges = (numbers(columns[name]) for name in ("start_s", "end_s"))
-    rows = zip(columns["lane"], columns["name"], kinds, *edges, strict=True)
-    left_out = 0
-    for lane, name, kind, start_s, end_s in rows:
+    for lane, name, kind, start_s, end_s in zip(
+        columns["lane"], columns["name"], kinds, *edges, strict=True
+    ):
         if start_s is None or end_s is None or str(lane) not in lanes:
-            left_out += 1
             continue
-        group = groups[kind]
         start, end = (value or 0.0 for value in layout.times([start_s, end_s], context))
         when = format_interval(start_s, end_s, is_unix=context.is_unix)
-        group.lanes.append(lanes[str(lane)])
-        group.starts.append(start)
-        group.lengths.append(end - start)
-        group.words.append(f"{plot_label(str(name))}<br>{when}")
-    distinct = {id(group): group for group in groups.values()}
-    return SpansInfo(lanes=tuple(lanes), groups=tuple(distinct.values()), n_left_out=left_out)
+        words = f"{plot_label(str(name))}<br>{when}"
+        spans[groups[kind]].append((lanes.index(str(lane)), start, end - start, words))
+    n_left_out = exhibit.n_rows - sum(map(len, spans.values()))
+    hidden = f"Only {len(lanes)} lanes are drawn; {n_left_out:,} more intervals are in the table."
+    return layout.drawn(
+        exhibit,
+        "Intervals over time",
+        lanes,
+        traces=[
+            _trace(head, spans[head], ink, context)
+            for head, ink in zip(heads, inks_of(exhibit, heads), strict=True)
+        ],
+        height_px=max(_LEAST_PX, _FRAME_PX + _LANE_PX * len(lanes)),
+        remark=hidden if n_left_out else "",
+        barmode="overlay",
+        showlegend=len(heads) > 1,
+        xaxis=layout.time_axis(context),
+        yaxis=layout.row_axis(lanes),
+    )
 
 
 def kind_of(name: str) -> str:
@@ -78,50 +72,27 @@ def kind_of(name: str) -> str:
     return " ".join(_NUMBER.sub(" ", name).split()) or name
 
 
-def _groups(kinds: list[str], exhibit: Exhibit) -> dict[str, SpanGroup]:
-    n_rest = len(kinds) - MOST_GROUPS + 1 if len(kinds) > MOST_GROUPS else 0
-    heads = [*kinds[:-n_rest], f"others ({n_rest})"] if n_rest else kinds
-    made = [
-        SpanGroup(name=head, ink=ink, lanes=[], starts=[], lengths=[], words=[])
-        for head, ink in zip(heads, inks_of(exhibit, heads), strict=True)
-    ]
-    return {kind: made[min(at, len(made) - 1)] for at, kind in enumerate(kinds)}
+def _groups(kinds: list[str]) -> dict[str, str]:
+    """Return the group of each kind: itself, or the rest of many."""
+    distinct = list(dict.fromkeys(kinds))
+    n_kept = len(distinct) if len(distinct) <= MOST_GROUPS else MOST_GROUPS - 1
+    rest = f"others ({len(distinct) - n_kept})"
+    return {kind: kind if at < n_kept else rest for at, kind in enumerate(distinct)}
 
 
-def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
-    """Draw a ``spans`` exhibit; the shortest span still leaves a line."""
-    found = info(exhibit, context)
-    n_lanes = len(found.lanes)
-    hidden = (
-        f"Only {n_lanes} lanes are drawn; {found.n_left_out:,} more intervals are in the table."
-    )
-    return layout.drawn(
-        exhibit,
-        "Intervals over time",
-        found.lanes,
-        traces=[_trace(group, context) for group in found.groups],
-        height_px=max(_LEAST_PX, _FRAME_PX + _LANE_PX * n_lanes),
-        remark=hidden if found.n_left_out else "",
-        barmode="overlay",
-        showlegend=len(found.groups) > 1,
-        xaxis=layout.time_axis(context),
-        yaxis=layout.row_axis(found.lanes),
-    )
-
-
-def _trace(group: SpanGroup, context: ChartContext) -> dict[str, Any]:
-    colour = group.ink.colour
+def _trace(head: str, spans: list[_Span], ink: Ink, context: ChartContext) -> dict[str, Any]:
+    lanes, starts, lengths, words = zip(*spans, strict=True) if spans else ((), (), (), ())
     return {
         "type": "bar",
         "orientation": "h",
-        "name": plot_label(group.name),
-        "meta": {"role": group.ink.role},
-        "y": group.lanes,
-        "base": layout.time_array(group.starts, context),
-        "x": float64(group.lengths),
+        "name": plot_label(head),
+        "meta": {"role": ink.role},
+        "y": list(lanes),
+        "base": layout.time_array(starts, context),
+        "x": float64(lengths),
         "width": 0.62,
-        "text": group.words,
+        "text": list(words),
         "textposition": "none",
         "hovertemplate": "%{text}<extra></extra>",
-        "marker": {"color": colour, "line": {"width": 1, "color": colour}},
+        "marker": {"color": ink.colour, "line": {"width": 1, "color": ink.colour}},
     }

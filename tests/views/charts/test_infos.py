@@ -66,25 +66,16 @@ def test_an_axis_has_the_unit_that_fits_its_largest_value(unit, top, label, fact
     assert scale.factor == pytest.approx(factor)
 
 
-def test_sparse_values_of_a_series_are_points_and_a_threshold_is_a_limit():
-    found = series.info(reports.steps_series(), UNIX)
-    duration, outlier, threshold = found.lines
-    assert (duration.is_points, outlier.is_points, threshold.is_points) == (False, True, False)
-    assert (duration.is_limit, threshold.is_limit) == (False, True)
-    assert outlier.ink.hue == "warning"
-    assert duration.values[0] == pytest.approx(1000 * 0.09, abs=11)
-    assert found.panels[0].label == "ms"
-
-
-def test_instants_are_epoch_milliseconds_or_seconds_of_a_relative_clock():
-    made = exhibit(
-        "x",
-        ExhibitKind.SERIES,
-        title="x",
-        columns=[("time_s", "s", [1_783_071_000.123]), ("cpu", "%", [1.0])],
-    )
-    assert series.info(made, UNIX).time_x == [1_783_071_000_123.0]
-    assert series.info(made, RELATIVE).time_x == [1_783_071_000.123]
+def test_sparse_values_of_a_series_are_points_and_a_threshold_is_dashed():
+    drawing = series.draw(reports.steps_series(), UNIX)
+    duration, outlier, threshold = drawing.figure["data"]
+    assert [trace["mode"] for trace in (duration, outlier, threshold)] == [
+        "lines", "markers", "lines",
+    ]  # fmt: skip
+    assert (duration["line"]["dash"], threshold["line"]["dash"]) == ("solid", "dash")
+    assert outlier["meta"]["role"] == "warning"
+    assert unpacked(duration["y"])[0] == pytest.approx(1000 * 0.09, abs=11)
+    assert drawing.figure["layout"]["yaxis"]["title"]["text"] == "ms"
 
 
 def test_lines_of_different_units_stand_in_panels_of_their_own():
@@ -99,10 +90,11 @@ def test_lines_of_different_units_stand_in_panels_of_their_own():
             ("gpu1", "%", [30.0, 40.0]),
         ],
     )
-    found = series.info(made, UNIX)
-    assert [line.panel for line in found.lines] == [0, 1, 0]
-    assert [panel.label for panel in found.panels] == ["%", "ms"]
-    layout = series.draw(made, UNIX).figure["layout"]
+    figure = series.draw(made, UNIX).figure
+    layout = figure["layout"]
+    assert [trace["yaxis"] for trace in figure["data"]] == ["y", "y2", "y"]
+    assert layout["yaxis"]["ticksuffix"] == " %"
+    assert layout["yaxis2"]["title"]["text"] == "step (ms)"
     assert layout["yaxis"]["domain"][0] > layout["yaxis2"]["domain"][1]
 
 
@@ -181,15 +173,14 @@ def test_groups_beyond_the_limit_are_counted():
 
 def test_boxes_beyond_the_limit_are_counted():
     many = reports.boxes("b", "x", tuple(f"gpu{at}" for at in range(boxes.MOST_BOXES + 5)))
-    found = boxes.info(many)
-    assert len(found.boxes) == boxes.MOST_BOXES
-    assert found.n_left_out == 5
-    assert "5 more" in boxes.draw(many, UNIX).remarks[0]
+    drawing = boxes.draw(many, UNIX)
+    assert len(drawing.figure["data"]) == boxes.MOST_BOXES
+    assert "5 more" in drawing.remarks[0]
 
 
 def test_boxes_of_gpu_memory_have_its_colour_whatever_the_device_is_called():
-    found = boxes.info(reports.boxes("b", "GPU memory activity", ("algo-1 gpu0", "cpu")))
-    assert [box.hue for box in found.boxes] == ["gpu-memory", "cpu"]
+    figure = boxes.draw(reports.boxes("b", "GPU memory activity", ("algo-1 gpu0", "cpu")), UNIX)
+    assert [box["meta"]["role"] for box in figure.figure["data"]] == ["gpu-memory", "cpu"]
 
 
 def test_a_heat_map_leaves_cells_empty_that_were_not_measured():
@@ -203,10 +194,9 @@ def test_a_heat_map_leaves_cells_empty_that_were_not_measured():
             ("gpu_pct", "%", [1.0, 2.0, 3.0]),
         ],
     )
-    found = heatmap.info(made, RELATIVE)
-    assert found.rows == ("gpu0", "gpu1")
-    assert found.time_x == [10.0, 20.0]
-    assert found.cells == [[1.0, 2.0], [None, 3.0]]
+    (trace,) = heatmap.draw(made, RELATIVE).figure["data"]
+    assert (trace["y"], unpacked(trace["x"])) == (["gpu0", "gpu1"], [10.0, 20.0])
+    assert str(unpacked(trace["z"])) == "[1.0, 2.0, nan, 3.0]"
 
 
 def test_a_roofline_has_a_dot_for_each_row_with_a_place_and_a_roof_for_each_format():
@@ -226,11 +216,6 @@ def test_the_area_of_a_dot_is_its_time_on_axes_of_powers_of_ten():
     assert figure["layout"]["xaxis"]["type"] == figure["layout"]["yaxis"]["type"] == "log"
 
 
-def test_spans_that_differ_by_a_number_are_one_kind():
-    assert spans.kind_of("1,250 bottlenecks") == spans.kind_of("3 bottlenecks") == "bottlenecks"
-    assert spans.kind_of("42") == "42"
-
-
 def test_spans_are_placed_on_their_lanes_with_their_length():
     made = exhibit(
         "s",
@@ -243,10 +228,11 @@ def test_spans_are_placed_on_their_lanes_with_their_length():
             ("end_s", "s", [101.5, None]),
         ],
     )
-    found = spans.info(made, UNIX)
-    assert found.lanes == ("algo-1", "algo-2")
-    assert found.groups[0].lengths == [1500.0]
-    assert found.n_left_out == 1
+    drawing = spans.draw(made, UNIX)
+    (trace,) = drawing.figure["data"]
+    assert drawing.figure["layout"]["yaxis"]["ticktext"] == ["algo-1", "algo-2"]
+    assert (trace["y"], unpacked(trace["x"])) == ([0], [1500.0])
+    assert "1 more" in drawing.remarks[0]
 
 
 def test_too_many_kinds_of_spans_share_the_last_colour():
@@ -263,10 +249,9 @@ def test_too_many_kinds_of_spans_share_the_last_colour():
             ("end_s", "s", [at + 0.5 for at in range(n_kinds)]),
         ],
     )
-    found = spans.info(made, UNIX)
-    assert len(found.groups) == spans.MOST_GROUPS
-    assert found.groups[-1].name == "others (9)"
-    assert len(found.groups[-1].starts) == 9
+    traces = spans.draw(made, UNIX).figure["data"]
+    assert len(traces) == spans.MOST_GROUPS
+    assert (traces[-1]["name"], len(traces[-1]["y"])) == ("others (9)", 9)
 
 
 def test_small_shares_are_one_part_of_the_bar_and_rows_of_the_legend():
@@ -293,8 +278,8 @@ def test_a_long_list_of_bars_is_folded():
 
 
 def test_a_heat_map_with_room_names_every_row():
-    found = heatmap.info(reports.heatmap(4, 10), UNIX)
-    assert [name for _, name in heatmap.named_rows(found, 100.0)] == list(found.rows)
+    figure = heatmap.draw(reports.heatmap(4, 10), UNIX).figure
+    assert figure["layout"]["yaxis"]["ticktext"] == figure["data"][0]["y"]
 
 
 def test_a_heat_map_of_many_gpus_names_their_nodes_as_many_as_fit():
@@ -304,8 +289,10 @@ def test_a_heat_map_of_many_gpus_names_their_nodes_as_many_as_fit():
         heat,
         columns=(*heat.columns, Column(name="node", unit="", type=ColumnType.TEXT, values=nodes)),
     )
-    found = heatmap.info(named, UNIX)
-    labels = heatmap.named_rows(found, 900.0)
-    assert len(labels) == 64
-    assert labels[:2] == [(2, "algo-1"), (10, "algo-3")]
-    assert heatmap.draw(named, UNIX).height_px < 1_000
+    drawing = heatmap.draw(named, UNIX)
+    axis = drawing.figure["layout"]["yaxis"]
+    assert len(axis["ticktext"]) == 64
+    assert axis["ticktext"][:2] == ["algo-1", "algo-3"]
+    rows = drawing.figure["data"][0]["y"]
+    assert [rows.index(name) for name in axis["tickvals"][:2]] == [2, 10]
+    assert drawing.height_px < 1_000
