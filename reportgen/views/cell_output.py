@@ -19,17 +19,16 @@ from reportgen.views.theme import resolved
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 METADATA_KEY = "reportgen"
 NOTEBOOK_ONLY = {"notebook_only": True}
-_LARGE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A piece of a section, with a figure of plotly's if it is a chart.
 
-    ``figure_id``: the element in which the page's script draws the figure; empty where the HTML
-    holds its picture. ``is_for_notebook``: the page leaves it out, because it has another.
-    ``is_panel``: it is next to others where the page is wide. ``fold``: words of the fold behind
-    which it waits together with its neighbours of the same words; empty where it is shown at once.
+    ``figure_id``: the element in which the page's script draws the figure. ``is_for_notebook``: the
+    page leaves it out, because it has another. ``is_panel``: it is next to others where the page is
+    wide. ``fold``: words of the fold behind which it waits together with its neighbours of the same
+    words; empty where it is shown at once.
     """
 
     html: Markup
@@ -147,7 +146,7 @@ def outputs(section: PageSection) -> Iterator[Output]:
             metadata = {}
             continue
         place = "rg rg-panel" if block.is_panel else "rg"
-        data = {"text/html": _narrow(f'<div class="{place}">{block.html}</div>'), **_chart(block)}
+        data = {"text/html": f'<div class="{place}">{block.html}</div>', **_chart(block)}
         if block.fold:
             metadata["fold"] = block.fold
         yield Output(data=data, metadata={METADATA_KEY: metadata})
@@ -156,17 +155,6 @@ def outputs(section: PageSection) -> Iterator[Output]:
 
 def _chart(block: Block) -> dict[str, Any]:
     return {} if block.figure is None else {PLOTLY_MIME: resolved(block.figure)}
-
-
-def _narrow(html: str) -> str:
-    """Return large HTML with references for what is beyond Latin-1.
-
-    A single such character makes each character of a text take two bytes of memory, of each of its
-    copies. Scripts, in which references mean nothing, hold JSON or base 64, which is ASCII.
-    """
-    if len(html) < _LARGE:
-        return html
-    return html.encode("latin-1", "xmlcharrefreplace").decode("latin-1")
 
 
 def _joined(blocks: tuple[Block, ...]) -> Iterator[Block]:

@@ -147,7 +147,7 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
         most_cells=context.most_cells,
     )
     if exhibit.kind is ExhibitKind.HISTOGRAM:
-        return _as_histogram(exhibit, frame, numbers, context)
+        return _as_histogram(exhibit, frame, numbers)
     drawing = _DRAW[exhibit.kind](exhibit, context)
     if context.left_px is not None:
         drawing = aligned(drawing, context.left_px)
@@ -155,18 +155,9 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
     return Block(html=html, figure=titled(drawing, exhibit.title), figure_id=frame["anchor"])
 
 
-def _as_histogram(
-    exhibit: Exhibit, frame: Mapping[str, str], numbers: TableInfo, context: ChartContext
-) -> Block:
-    made = histogram.draw(exhibit, context)
-    html = render(
-        "histogram",
-        **frame,
-        drawing=inline.histogram_of(exhibit),
-        remark=" ".join(made.remarks),
-        table=numbers,
-    )
-    return Block(html=html, figure=titled(made, exhibit.title))
+def _as_histogram(exhibit: Exhibit, frame: Mapping[str, str], numbers: TableInfo) -> Block:
+    drawing = inline.histogram_of(exhibit)
+    return block_of("histogram", **frame, drawing=drawing, table=numbers)
 
 
 def _as_shares(exhibit: Exhibit, frame: Mapping[str, str]) -> Block:

@@ -142,6 +142,7 @@ class HistogramDrawing:
     most: str
     marks: tuple[Mark, ...] = ()
     marks_of: str = ""
+    remark: str = ""
 
 
 def histogram_of(exhibit: Exhibit) -> HistogramDrawing:
@@ -170,6 +171,7 @@ def histogram_of(exhibit: Exhibit) -> HistogramDrawing:
         ),
         ticks=said,
         most=format_value(int(top), exhibit.columns[2].unit) if len(exhibit.columns) > 2 else "",
+        remark=histogram.remark_of(found),
     )
 
 

@@ -17,18 +17,12 @@ from reportgen.results import (
 )
 from reportgen.text import format_count, plural
 from reportgen.views import inline
-from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
+from reportgen.views.cell_output import Block, PageSection, headed_section
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.exhibits import anchor_of, figure_of
+from reportgen.views.exhibits import anchor_of
 from reportgen.views.facts import Fact, facts_of, summary_rows
 from reportgen.views.fragments import render
-from reportgen.views.outline import (
-    about_of,
-    context_of,
-    exhibit_of,
-    is_of_traces,
-    section_of,
-)
+from reportgen.views.outline import about_of, exhibit_of, is_of_traces, section_of
 from reportgen.views.sections.dashboard import dashboard_blocks
 from reportgen.views.values import ABSENT
 
@@ -40,7 +34,6 @@ _MOST_ROWS = 24
 _FEW_BARS = 6
 _LACKS = frozenset({ReasonCode.NO_GPU, ReasonCode.TOO_FEW_SAMPLES})
 """Reasons that a reader must know besides how to record what is not there."""
-_DRAWN = frozenset({ExhibitKind.SHARES, ExhibitKind.HISTOGRAM})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +58,7 @@ def _cards(report: Report) -> Iterator[Block]:
     for at, (title, pieces) in enumerate(cards.items(), 1):
         facts = _facts(report, cards) if title == _JOB else ()
         is_alone = at == len(cards) and at % 2 == 1
-        yield from _card(title, pieces, facts, report, is_alone=is_alone)
+        yield _card(title, pieces, facts, report, is_alone=is_alone)
 
 
 def _pieces(report: Report) -> Iterator[Piece]:
@@ -78,34 +71,23 @@ def _pieces(report: Report) -> Iterator[Piece]:
 
 def _card(
     title: str, pieces: Sequence[Piece], facts: Sequence[Fact], report: Report, *, is_alone: bool
-) -> Iterator[Block]:
-    """Yield a card for the page; for notebooks, in which plotly draws, also its tables."""
+) -> Block:
     links = {} if pieces else {_JOB_SECTION: _JOB}
     for piece in pieces:
         section = section_of(piece.rule_id, report)
         links |= {piece.part.section: title} if piece.part.section else {section.id: section.title}
     shown = [piece for piece in pieces if piece.exhibit is not None]
     drawn = [_drawn(piece, shown) for piece in shown]
-    card = {
-        "anchor": f"{ID}-{next(iter(links))}",
-        "title": title,
-        "facts": facts,
-        "links": links,
-        "drawn": drawn,
-        "missing": _missing(pieces, report),
-    }
-    figures = [
-        figure_of(piece.exhibit, context_of(piece.rule_id, report))
-        for piece in shown
-        if piece.exhibit and piece.exhibit.kind in _DRAWN
-    ]
-    yield Block(
-        html=render("glance_card", **card), figure=next(iter(figures), None), is_panel=not is_alone
+    html = render(
+        "glance_card",
+        anchor=f"{ID}-{next(iter(links))}",
+        title=title,
+        facts=facts,
+        links=links,
+        drawn=drawn,
+        missing=_missing(pieces, report),
     )
-    if figures:
-        for figure in figures[1:]:
-            yield Block(html=block_of("lead", text=title).html, figure=figure, is_for_notebook=True)
-        yield Block(html=render("glance_card", **card), is_for_notebook=True)
+    return Block(html=html, is_panel=not is_alone)
 
 
 def _drawn(piece: Piece, beside: Sequence[Piece]) -> tuple[str, object, str]:
