@@ -31,13 +31,21 @@ def exhibit(report: Report, rule_id: str, exhibit_id: str) -> PageSection:
 
 
 def figure(report: Report, rule_id: str, exhibit_id: str) -> Figure:
-    """Return the figure of an exhibit, to change and to pass to ``plotly.graph_objects.Figure``.
+    """Return the figure of a chart, to change and to pass to ``plotly.graph_objects.Figure``.
 
     Raises:
-        PluginError: the report holds no such rule or exhibit; the message lists those it holds.
+        PluginError: the report holds no such rule or exhibit; the message lists those it holds. Or
+            the exhibit is no chart of plotly's: pies, bars, histograms and tables are not.
     """
     found = _find(report, rule_id, exhibit_id)
-    made: Figure = resolved(figure_of(found, context_of(rule_id, report)))
+    drawn = figure_of(found, context_of(rule_id, report))
+    if drawn is None:
+        raise PluginError(
+            f"{rule_id}.{exhibit_id} is drawn without plotly ({found.kind.value}).",
+            hint="reportgen.views.frame returns its numbers, to draw them as you like.",
+            rule_id=rule_id,
+        )
+    made: Figure = resolved(drawn)
     return made
 
 

@@ -11,23 +11,12 @@ from itertools import groupby
 from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views import inline
 from reportgen.views.cell_output import Block, block_of
-from reportgen.views.charts import (
-    band,
-    bars,
-    boxes,
-    heatmap,
-    histogram,
-    pie,
-    roofline,
-    series,
-    shares,
-    spans,
-    table,
-)
+from reportgen.views.charts import band, bars, boxes, heatmap, roofline, series, shares, spans
+from reportgen.views.charts.histogram import histogram_of
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
 from reportgen.views.fragments import render
 from reportgen.views.summary_table import data_of
-from reportgen.views.tables import TableInfo, headings_of, table_of
+from reportgen.views.tables import headings_of, table_of
 from reportgen.views.validation import has_shape
 from reportgen.views.values import heading_of, plot_label, prose
 
@@ -147,17 +136,12 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
         most_cells=context.most_cells,
     )
     if exhibit.kind is ExhibitKind.HISTOGRAM:
-        return _as_histogram(exhibit, frame, numbers)
+        return block_of("histogram", **frame, drawing=histogram_of(exhibit), table=numbers)
     drawing = _DRAW[exhibit.kind](exhibit, context)
     if context.left_px is not None:
         drawing = aligned(drawing, context.left_px)
     html = render("chart", **frame, drawing=drawing, is_timed=exhibit.kind in _TIMED, table=numbers)
     return Block(html=html, figure=titled(drawing, exhibit.title), figure_id=frame["anchor"])
-
-
-def _as_histogram(exhibit: Exhibit, frame: Mapping[str, str], numbers: TableInfo) -> Block:
-    drawing = inline.histogram_of(exhibit)
-    return block_of("histogram", **frame, drawing=drawing, table=numbers)
 
 
 def _as_shares(exhibit: Exhibit, frame: Mapping[str, str]) -> Block:
@@ -204,21 +188,15 @@ def _frame(exhibit: Exhibit, context: ChartContext, title: str) -> dict[str, str
     }
 
 
-def figure_of(exhibit: Exhibit, context: ChartContext) -> Figure:
-    """Return plotly's figure of an exhibit of any kind, its colours as tokens.
+def figure_of(exhibit: Exhibit, context: ChartContext) -> Figure | None:
+    """Return plotly's figure of an exhibit, its colours as tokens; ``None`` of other kinds.
 
-    One that does not have the columns of its kind is a table.
+    Pies, bars, histograms and tables are HTML and SVG, and so is an exhibit without rows, or
+    without the columns of its kind.
     """
-    return titled(_drawing_of(exhibit, context), exhibit.title)
-
-
-def _drawing_of(exhibit: Exhibit, context: ChartContext) -> Drawing:
-    if exhibit.kind in _LISTED or not exhibit.n_rows or not has_shape(exhibit):
-        return table.draw(exhibit, context)
-    if exhibit.kind is ExhibitKind.SHARES:
-        return pie.draw(shares.info(exhibit).parts, title=exhibit.title)
-    more = {ExhibitKind.BARS: bars.draw, ExhibitKind.HISTOGRAM: histogram.draw}
-    return {**_DRAW, **more}[exhibit.kind](exhibit, context)
+    if exhibit.kind not in _DRAW or not exhibit.n_rows or not has_shape(exhibit):
+        return None
+    return titled(_DRAW[exhibit.kind](exhibit, context), exhibit.title)
 
 
 def titled(drawing: Drawing, title: str) -> Figure:

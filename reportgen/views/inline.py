@@ -1,15 +1,14 @@
-"""Pies, histograms, bars and spreads as inline SVG and HTML: they need no script, and print."""
+"""Pies, bars and spreads as inline SVG and HTML: they need no script, and print."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from reportgen.results import Column, ColumnType, Exhibit
 from reportgen.text import phase_words
-from reportgen.views.charts import histogram, shares
+from reportgen.views.charts import shares
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.layout import unit_scale
 from reportgen.views.charts.shares import SharePart
@@ -22,10 +21,7 @@ RADIUS, _LABEL_AT, _LABELLED_FROM_PCT = 50.0, 32.0, 11.0
 """Of a pie, in its own units: its radius, how far from the middle a label is, and the least share
 that has room for one."""
 _LONGEST_NAME = 16
-_MARKED = {"p50_s": "p50", "p95_s": "p95", "p99_s": "p99"}
 _TOP_PCT = 100.0
-_N_TICKS = 5
-_BIN_GAP = 0.94
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,131 +95,6 @@ def _sectors(parts: Sequence[SharePart]) -> Iterator[Sector]:
             y=y,
         )
         done_pct = end_pct
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """A value on the axis of a histogram: how far from its left end, and its words."""
-
-    name: str
-    left_pct: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BinPath:
-    """The bar of one bin, or the outline of a group: its path, and what it says when pointed at."""
-
-    path: str
-    says: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistogramGroup:
-    """One group of a histogram: a bar for each bin where it is alone, else one outline."""
-
-    name: str
-    colour: str
-    paths: tuple[BinPath, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistogramDrawing:
-    """Bars, 100 units wide and high, the values below their axis, and the highest count.
-
-    Of several groups each is an area with an outline, so that all are seen where they overlap.
-    """
-
-    title: str
-    caption: str
-    alt: str
-    groups: tuple[HistogramGroup, ...]
-    ticks: tuple[str, ...]
-    most: str
-    marks: tuple[Mark, ...] = ()
-    marks_of: str = ""
-    remark: str = ""
-
-
-def histogram_of(exhibit: Exhibit) -> HistogramDrawing:
-    """Return the histogram of an exhibit with at least one bin."""
-    found, unit = histogram.info(exhibit), exhibit.columns[0].unit
-    start, end = (numbers(column.values) for column in exhibit.columns[:2])
-    low, high = start[0] or 0.0, end[-1] or 0.0
-    bins = [(left or 0.0, right or 0.0) for left, right in zip(start, end, strict=True)]
-    edges = [(_pct_of(left, low, high), _pct_of(right, low, high)) for left, right in bins]
-    words = [f"{format_value(left, unit)} – {format_value(right, unit)}" for left, right in bins]
-    draw = partial(_bars, words=words) if len(found.groups) == 1 else _outline
-    top = max((count or 0.0 for group in found.groups for count in group.counts), default=0.0)
-    ticks = [low + (high - low) * at / (_N_TICKS - 1) for at in range(_N_TICKS)]
-    said = tuple(format_value(value, unit) for value in ticks)
-    return HistogramDrawing(
-        title=exhibit.title,
-        caption=exhibit.caption,
-        alt=f"Histogram: {exhibit.title}, from {said[0]} to {said[-1]}.",
-        groups=tuple(
-            HistogramGroup(
-                name=group.name,
-                colour=group.ink.colour,
-                paths=tuple(draw(edges, _heights(group.counts, top))),
-            )
-            for group in found.groups
-        ),
-        ticks=said,
-        most=format_value(int(top), exhibit.columns[2].unit) if len(exhibit.columns) > 2 else "",
-        remark=histogram.remark_of(found),
-    )
-
-
-def _heights(counts: Sequence[float | None], top: float) -> list[float]:
-    return [100 * (count or 0.0) / (top or 1.0) for count in counts]
-
-
-def _pct_of(value: float, low: float, high: float) -> float:
-    return 100 * (value - low) / ((high - low) or 1.0)
-
-
-def _bars(
-    edges: Sequence[tuple[float, float]], heights: Sequence[float], *, words: Sequence[str]
-) -> Iterator[BinPath]:
-    for (left, right), height, said in zip(edges, heights, words, strict=True):
-        if height:
-            width = _BIN_GAP * (right - left)
-            path = f"M{left:.2f} {100 - height:.2f}h{width:.2f}V100H{left:.2f}z"
-            yield BinPath(path=path, says=said)
-
-
-def _outline(edges: Sequence[tuple[float, float]], heights: Sequence[float]) -> Iterator[BinPath]:
-    steps = "".join(
-        f"H{left:.2f}V{100 - height:.2f}H{right:.2f}"
-        for (left, right), height in zip(edges, heights, strict=True)
-    )
-    yield BinPath(path=f"M0 100{steps}V100z")
-
-
-def with_marks(
-    drawing: HistogramDrawing, exhibit: Exhibit, percentiles: Exhibit
-) -> HistogramDrawing:
-    """Add the percentiles in the first row of a table as lines to a histogram of its values."""
-    low, high = (numbers(exhibit.columns[side].values) for side in (0, 1))
-    first, width = low[0] or 0.0, (high[-1] or 0.0) - (low[0] or 0.0)
-    columns = {column.name: column for column in percentiles.columns}
-    known = [(said, columns[name]) for name, said in _MARKED.items() if name in columns]
-    marks = [
-        Mark(
-            name=said,
-            left_pct=round(min(max(100 * (value - first) / (width or 1.0), 0.0), 100.0), 2),
-            text=format_value(value, column.unit),
-        )
-        for said, column in known
-        for value in numbers(column.values[:1])
-        if value is not None
-    ]
-    texts = [item for item in percentiles.columns if item.type is ColumnType.TEXT]
-    row_names = " ".join(
-        phase_words(str(item.values[0])) for item in texts if len(set(item.values)) > 1
-    )
-    return replace(drawing, marks=tuple(marks), marks_of=row_names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

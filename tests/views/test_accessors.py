@@ -25,6 +25,12 @@ def test_a_frame_has_every_column_of_its_exhibit():
     assert frame.iloc[1, 1] != frame.iloc[1, 1]  # NaN: absent
 
 
+def test_a_table_has_no_figure_but_a_frame():
+    with pytest.raises(PluginError, match=r"Mine.twice is drawn without plotly \(table\)") as caught:
+        views.figure(REPORT, "Mine", "twice")
+    assert "views.frame" in caught.value.hint
+
+
 @pytest.mark.parametrize("show", [views.frame, views.figure, views.exhibit])
 def test_what_is_not_there_is_named_with_what_is(show):
     with pytest.raises(PluginError, match=r"Mine has no exhibit other. It has: twice"):

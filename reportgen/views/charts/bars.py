@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind
-from reportgen.views.charts import layout
-from reportgen.views.charts.arrays import float32, numbers
-from reportgen.views.charts.layout import ChartContext, Drawing
+from reportgen.results import ColumnType, Exhibit, ExhibitKind
+from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import FULL_NAME, named
 from reportgen.views.color_roles import PLAIN, Ink, hue_of, inks_of, inks_of_columns
 from reportgen.views.tables import MOST_CELLS, headings_of
@@ -18,15 +15,12 @@ from reportgen.views.values import (
     exact_name,
     format_value,
     heading_of,
-    plot_label,
     shorten,
     shown_value,
 )
 
 _LONE_BARS_PCT, _BARS_PCT = 50, 64
 _WHOLE_UP_TO_ROWS, _FIRST_ROWS = 20, 15
-_MOST_DRAWN, _ROW_PX, _FRAME_PX = 40, 26, 84
-"""Of plotly's figure: how many rows it has, and how high they and what is around them are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,42 +145,3 @@ def _row_inks(exhibit: Exhibit, names: Sequence[str]) -> list[str]:
     else:
         hues = [hue_of(name) or PLAIN for name in names]
     return [Ink(hue=hue, index=0).css_class for hue in hues]
-
-
-def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - one signature for all kinds
-    """Draw the first group of a ``bars`` exhibit and all others of its unit, for notebooks."""
-    groups = [item for item in exhibit.columns[1:] if item.type is not ColumnType.TEXT]
-    drawn = [column for column in groups if column.unit == groups[0].unit]
-    names = [str(name) for name in exhibit.columns[0].values[:_MOST_DRAWN]]
-    values = [numbers(column.values[:_MOST_DRAWN]) for column in drawn]
-    scale = layout.unit_scale(drawn[0].unit, [value for column in values for value in column])
-    n_left_out = exhibit.n_rows - len(names)
-    inks = inks_of_columns(exhibit, drawn)
-    return layout.drawn(
-        exhibit,
-        "Bars",
-        names,
-        traces=[
-            _trace(column, layout.scaled(items, scale.factor), ink)
-            for column, items, ink in zip(drawn, values, inks, strict=True)
-        ],
-        height_px=_FRAME_PX + _ROW_PX * len(names) * len(drawn),
-        remark=f"The first {len(names)} are drawn; {n_left_out:,} more are in the table."
-        if n_left_out
-        else "",
-        showlegend=len(drawn) > 1,
-        xaxis=layout.axis(scale.label, rangemode="tozero"),
-        yaxis={**layout.row_axis(names), "automargin": True},
-    )
-
-
-def _trace(column: Column, values: Sequence[float | None], ink: Ink) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": plot_label(heading_of(column.name)),
-        "meta": {"role": ink.role},
-        "x": float32(values),
-        "y": list(range(len(values))),
-        "marker": {"color": ink.colour},
-    }

@@ -19,6 +19,7 @@ from reportgen.text import format_count, plural
 from reportgen.views import inline
 from reportgen.views.cell_output import Block, PageSection, headed_section
 from reportgen.views.charts.arrays import numbers
+from reportgen.views.charts.histogram import histogram_of, with_marks
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.facts import Fact, facts_of, summary_rows
 from reportgen.views.fragments import render
@@ -98,13 +99,13 @@ def _drawn(piece: Piece, beside: Sequence[Piece]) -> tuple[str, object, str]:
     if found.kind is ExhibitKind.SHARES:
         return "pie", inline.pie_of(found), anchor
     if found.kind is ExhibitKind.HISTOGRAM:
-        drawing = inline.histogram_of(found)
+        drawing = histogram_of(found)
         tables = [
             other.exhibit
             for other in beside
             if other.exhibit and other.exhibit.kind is ExhibitKind.TABLE
         ]
-        return "histogram", inline.with_marks(drawing, found, tables[0]) if tables else drawing, ""
+        return "histogram", with_marks(drawing, found, tables[0]) if tables else drawing, ""
     if found.kind is ExhibitKind.BARS:
         return "bars", inline.bars_of(found, most_rows=_FEW_BARS), anchor
     return "spreads", inline.spreads_of(found, most_rows=_MOST_ROWS), anchor

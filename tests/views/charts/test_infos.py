@@ -151,24 +151,25 @@ def test_many_bands_share_one_envelope_from_lowest_to_highest():
     assert drawing.remarks
 
 
-def test_a_histogram_keeps_its_bins_and_counts():
+def test_a_histogram_has_a_bar_for_each_bin_that_says_its_range():
     made = exhibit(
         "h",
         ExhibitKind.HISTOGRAM,
         title="x",
         columns=[("bin_start", "s", [0.0, 0.1]), ("bin_end", "s", [0.1, 0.2]), ("a", "", [3, 4])],
     )
-    found = histogram.info(made)
-    assert found.bin_start == [0.0, 100.0]
-    assert found.bin_end == [100.0, 200.0]
-    assert found.groups[0].counts == [3.0, 4.0]
+    drawing = histogram.histogram_of(made)
+    (group,) = drawing.groups
+    assert [item.says for item in group.paths] == ["0 s – 100 ms", "100 ms – 200 ms"]
+    assert [item.path[:12] for item in group.paths] == ["M0.00 25.00h", "M50.00 0.00h"]
+    assert (drawing.ticks[-1], drawing.most) == ("200 ms", "4")
 
 
 def test_groups_beyond_the_limit_are_counted():
     many = {f"gpu{at}": 40.0 for at in range(histogram.MOST_GROUPS + 3)}
-    drawing = histogram.draw(reports.histogram("h", "x", many), UNIX)
-    assert len(drawing.figure["data"]) == histogram.MOST_GROUPS
-    assert "3 more" in drawing.remarks[0]
+    drawing = histogram.histogram_of(reports.histogram("h", "x", many))
+    assert len(drawing.groups) == histogram.MOST_GROUPS
+    assert "3 more" in drawing.remark
 
 
 def test_boxes_beyond_the_limit_are_counted():

@@ -10,7 +10,7 @@ from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.gpu_time_budget import RULE
 from reportgen.views.charts import bars, shares
 from reportgen.views.charts.layout import ChartContext
-from reportgen.views.exhibits import exhibit_block, figure_of
+from reportgen.views.exhibits import exhibit_block
 from reportgen.views.inline import PieDrawing, pie_of
 from tests.builders import known
 from tests.views import reports, traces
@@ -92,8 +92,6 @@ def test_shares_are_pies_and_the_gpu_time_budget_is_a_bar() -> None:
     bar = exhibit_block(budget, UNIX).html
     assert "rg-stack" in bar
     assert "rg-pie" not in bar
-    assert figure_of(reports.shares("phases", "P", {"a": 1.0}), UNIX)["data"][0]["type"] == "pie"
-    assert figure_of(budget, UNIX)["data"][0]["type"] == "pie"
 
 
 @pytest.mark.parametrize("others", [{}, {"gpu_functions": 0.0}])
