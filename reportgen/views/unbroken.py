@@ -18,8 +18,8 @@ def unbroken(text: str) -> str:
     """Return a text with its instants and ids marked, as a browser breaks lines after a hyphen.
 
     Example:
-        >>> print(unbroken("at 2026-07-03 09:30:21 UTC, see DL-1"))
-        at <span class="rg-unbroken">2026-07-03 09:30:21 UTC</span>, see <span class="rg-unbroken">DL-1</span>
+        >>> print(unbroken("since 2026-07-03 09:30:21 UTC"))
+        since <span class="rg-unbroken">2026-07-03 09:30:21 UTC</span>
     """
     if hasattr(text, "__html__") or not _WHOLE.search(text):
         return text

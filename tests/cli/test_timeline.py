@@ -42,9 +42,7 @@ def ranks(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.pftrace"])
-def test_a_name_that_ends_in_gz_asks_for_compression(
-    ranks: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_name_in_gz_asks_for_compression(ranks: Path, tmp_path: Path, name: str) -> None:
     answer = timeline(ranks, "-o", tmp_path / name)
     assert answer.exception is None
     assert answer.stdout.strip() == str(tmp_path / name)

@@ -26,7 +26,7 @@ def test_a_frame_has_every_column_of_its_exhibit():
 
 
 def test_a_table_has_no_figure_but_a_frame():
-    with pytest.raises(PluginError, match=r"Mine.twice is drawn without plotly \(table\)") as caught:
+    with pytest.raises(PluginError, match=r"Mine.twice is drawn without plotly") as caught:
         views.figure(REPORT, "Mine", "twice")
     assert "views.frame" in caught.value.hint
 

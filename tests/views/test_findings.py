@@ -73,7 +73,7 @@ def test_what_comes_first_is_linked_from_its_effect() -> None:
     html = render("rule_findings", links=(), cards=[card], more_cards=())
 
     link = '<a href="#StepPeriodicity--finding-PERIOD-1">PERIOD-1</a>'
-    assert f'Do first what <span class="rg-id">{link}</span> advises' in html
+    assert f'Do first what <span class="rg-unbroken">{link}</span> advises' in html
     assert "GONE-1" not in html
 
 

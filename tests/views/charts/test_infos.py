@@ -21,7 +21,6 @@ from reportgen.views.charts import (
 )
 from reportgen.views.charts.arrays import float64, stepped, stepped_outline
 from reportgen.views.charts.layout import ChartContext, unit_scale
-from reportgen.views.exhibits import figure_of
 from tests.views import reports
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
@@ -42,9 +41,9 @@ def test_typed_arrays_hold_exact_doubles_and_nan_for_absent():
 
 def test_instants_are_texts_for_plotly_which_takes_numbers_for_local_time():
     """plotly.js reads a number on a date axis as an instant in the browser's zone."""
-    (trace, *_) = figure_of(reports.band("gpu", "x", {"gpu0": (50, 9)}), UNIX)["data"]
+    (trace, *_) = band.draw(reports.band("gpu", "x", {"gpu0": (50, 9)}), UNIX).figure["data"]
     assert trace["x"][0] == "2026-07-03 09:30"
-    spans_x = figure_of(reports.spans("s", "x"), UNIX)["data"][0]
+    spans_x = spans.draw(reports.spans("s", "x"), UNIX).figure["data"][0]
     assert spans_x["base"][1] == "2026-07-03 09:33:20"
     assert not isinstance(spans_x["x"], list)
 
@@ -230,7 +229,7 @@ def test_spans_are_placed_on_their_lanes_with_their_length():
         ],
     )
     drawing = spans.draw(made, UNIX)
-    (trace,) = drawing.figure["data"]
+    trace, _ = drawing.figure["data"]
     assert drawing.figure["layout"]["yaxis"]["ticktext"] == ["algo-1", "algo-2"]
     assert (trace["y"], unpacked(trace["x"])) == ([0], [1500.0])
     assert "1 more" in drawing.remarks[0]
