@@ -21,7 +21,7 @@ def test_a_chart_is_saved_as_png_at_twice_its_size(browser, busy_page):
         draw(page, CHART)
         page.locator(f"#{CHART} .rg-plot").hover()
         with page.expect_download() as info:
-            page.locator(f"#{CHART} .modebar-btn[data-title*=png]").click()
+            page.locator(f"#{CHART} .modebar-btn[data-title*=Download]").click()
         assert info.value.suggested_filename == f"{CHART}.png"
         content = Path(info.value.path()).read_bytes()
         box = page.evaluate(
