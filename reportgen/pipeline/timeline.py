@@ -34,7 +34,6 @@ from reportgen.timeline.moments import Mark
 
 STDOUT = "-"
 
-
 _OTHER_FILE = "Choose another file with --output."
 
 
