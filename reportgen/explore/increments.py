@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats import FileRole, claim, role_of
 from reportgen.profile import JobProfile, PartRef
 from reportgen.profile.job import FileRef
 
@@ -24,14 +25,26 @@ class Increments:
     def __init__(self) -> None:
         self._read: dict[tuple[str, str], tuple[int, str]] = {}
         self._reading: dict[tuple[str, str], tuple[int, str]] = {}
+        self._open: dict[str, set[str]] = {}
         self._rows: dict[str, _Seen] = {}
 
     def parts(self, job: JobProfile) -> Iterator[PartRef]:
-        """Yield the parts of a job with the files that are new or have grown."""
+        """Yield the parts of a job with the files that are new or have grown.
+
+        With a timeline come those in which an event began that none has ended yet.
+        """
         for part in job.parts:
-            fresh = tuple(file for file in part.files if self._is_fresh(part, file))
+            fresh = {file.key for file in part.files if self._is_fresh(part, file)}
+            if any(map(_is_timeline, fresh)):
+                fresh |= self._open.get(part.root, set())
             if fresh:
-                yield replace(part, files=fresh)
+                yield replace(part, files=tuple(file for file in part.files if file.key in fresh))
+
+    def left_open(self, part: PartRef, keys: Iterable[str]) -> None:
+        """Remember which timelines of a part, of those just read, hold a begin without its end."""
+        known = self._open.setdefault(part.root, set())
+        known.difference_update(file.key for file in part.files)
+        known.update(keys)
 
     def unseen(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         """Return the rows of a frame that were not returned before, and remember them."""
@@ -54,3 +67,8 @@ class Increments:
             return False
         self._reading[key] = state
         return True
+
+
+def _is_timeline(key: str) -> bool:
+    told = claim(key)
+    return told is not None and role_of(told) is FileRole.EVENTS

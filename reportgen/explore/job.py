@@ -23,10 +23,10 @@ from reportgen.explore.increments import Increments
 from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
 from reportgen.explore.traces import events_of
-from reportgen.formats import FileRole, claim, role_of
+from reportgen.formats import Diagnostics, FileRole, claim, role_of
 from reportgen.intake import discover, read_samples
 from reportgen.intake.time_range import cut_spans
-from reportgen.profile import PartRef, Series, SourceNote, SpanTable, TimeRange
+from reportgen.profile import PartRef, Quality, Series, SourceNote, SpanTable, TimeRange
 from reportgen.profile.job import FileRef
 from reportgen.storage import is_job_name, training_job
 from reportgen.text import format_duration
@@ -278,7 +278,9 @@ class Job:
         self._spans.clear()
         system, framework = [], []
         for part in self._increments.parts(self._profile):
-            rows, spans = read_samples(part), events_of(part)
+            problems = Diagnostics()
+            rows, spans = read_samples(part), events_of(part, problems)
+            self._increments.left_open(part, problems.files_with(Quality.EVENTS_UNMATCHED))
             samples = system_frame(rows, part.node, origin_us=self.origin_us)
             events = framework_frame(spans, origin_us=self.origin_us)
             system.append(self._increments.unseen(samples, "system"))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from reportgen.facts.device_busy import launch_start_ns
 from reportgen.facts.loader import OPERATORS
 from reportgen.facts.traced_steps import StepRows, batch_waits, step_rows
+from reportgen.formats import Diagnostics
 from reportgen.intake import read, read_events
 from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type
@@ -35,10 +36,10 @@ _PROFILER_STEP = "ProfilerStep"
 _Columns = dict[str, NDArray[Any]]
 
 
-def events_of(part: PartRef) -> SpanTable:
-    """Return all events of a node's timelines, or of a rank's trace."""
+def events_of(part: PartRef, problems: Diagnostics | None = None) -> SpanTable:
+    """Return all events of a node's timelines (with their ``problems``), or of a rank's trace."""
     if part.rank is None:
-        return read_events(part)
+        return read_events(part, problems)
     trace = read(part)
     assert isinstance(trace, RankTrace)
     return trace_spans(trace)

@@ -78,6 +78,10 @@ class Diagnostics:
         """Return how much of one kind was counted."""
         return sum(count for key, count in self._counts.items() if key[0] is quality)
 
+    def files_with(self, quality: Quality) -> set[str]:
+        """Return the paths of the files that have this kind of trouble."""
+        return {path for found, _, path in self._counts if found is quality}
+
     def notes(self) -> tuple[SourceNote, ...]:
         """Return the notes: by kind of trouble, then by file, then the remarks."""
         by_kind: dict[tuple[Quality, str], list[str]] = defaultdict(list)

@@ -73,13 +73,13 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     )
 
 
-def read_events(ref: PartRef) -> SpanTable:
+def read_events(ref: PartRef, problems: Diagnostics | None = None) -> SpanTable:
     """Read one node's timelines alone; when the job ran is taken from the files' names.
 
-    A range is applied as in ``read``.
+    A range is applied as in ``read``; ``problems`` gets what is wrong with the files.
     """
     ref = on_own_clock(ref)
-    location, problems = open_part(ref), Diagnostics()
+    location, problems = open_part(ref), problems or Diagnostics()
     extent = uncut_extent(empty_system(), system_files(ref, location))
     spans = read_spans(_event_files(ref, location), problems, system=extent, clock=ref.job.clock)
     spans = _from_first_event(spans, ref)

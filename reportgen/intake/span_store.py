@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 
-from reportgen.formats import EventFile
+from reportgen.arrays import join
+from reportgen.formats import Diagnostics, EventFile
 from reportgen.formats.columns import Columns, Growing
-from reportgen.formats.trace_events.file_events import EVENT_COLUMNS, FileEvents
+from reportgen.formats.trace_events.file_events import (
+    EVENT_COLUMNS,
+    FileEvents,
+    paired_events,
+)
+from reportgen.formats.trace_events.marks import Marks, match_marks
 from reportgen.formats.trace_events.rows import Vocabulary
+from reportgen.profile import Quality
 from reportgen.profile.spans import code_type
 
 
@@ -16,6 +25,9 @@ class SpanStore:
 
     ``vocabulary`` is extended by each; the ``file`` column is an index into ``files``, of which
     ``bases_ns`` are the times at which they say that they began.
+
+    A writer closes its file every minute or so, also between a begin and its end: marks without a
+    partner wait for the next file of the writer.
     """
 
     def __init__(self) -> None:
@@ -23,6 +35,7 @@ class SpanStore:
         self.files: list[EventFile] = []
         self.bases_ns: list[int | None] = []
         self._events = Growing()
+        self._loose: dict[tuple[str, str], list[tuple[EventFile, Marks]]] = defaultdict(list)
 
     @property
     def n_spans(self) -> int:
@@ -34,7 +47,23 @@ class SpanStore:
         code = np.broadcast_to(np.int32(len(self.files)), events.start_ns.shape)
         self.files.append(file)
         self.bases_ns.append(events.base_ns)
+        if events.loose is not None:
+            writer = file.claim.worker, str(file.claim.source)
+            self._loose[writer].append((file, events.loose))
         self._events.add(file=code, **{name: getattr(events, name) for name in EVENT_COLUMNS})
+
+    def join_marks(self, problems: Diagnostics) -> None:
+        """Add the events whose begin and end are in different files of a writer; count the rest."""
+        for parts in self._loose.values():
+            file, marks = parts[0][0], join([loose for _, loose in parts])
+            begins, ends = match_marks(marks.is_begin, marks.phase, marks.thread)
+            joined = paired_events(marks.where(begins), marks.where(ends), file.key, problems)
+            self.add(joined, file)
+            is_alone = np.ones(marks.n_marks, dtype=np.bool_)
+            is_alone[begins] = is_alone[ends] = False
+            bounds = np.cumsum([loose.n_marks for _, loose in parts])[:-1]
+            for (part, _), alone in zip(parts, np.split(is_alone, bounds), strict=True):
+                problems.add(Quality.EVENTS_UNMATCHED, part.key, int(np.count_nonzero(alone)))
 
     def columns(self) -> Columns:
         """Return all columns, ascending by start; the store is empty afterwards."""

@@ -34,6 +34,7 @@ def read_spans(
     what = _SAY_READ.replace("NODE", files[0].claim.node)
     problems.add(Quality.FILES_READ, "", len(store.files), what=what)
     extent = extent_of(system, store)
+    store.join_marks(problems)
     return table_of(store, problems, extent=extent, clock=clock)
 
 

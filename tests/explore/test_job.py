@@ -31,6 +31,7 @@ from tests.builders import (
     write_system,
     write_timeline,
 )
+from tests.intake.test_spans import mark, write_marks
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 TRAIN = "Step:ModeKeys.TRAIN"
@@ -217,6 +218,21 @@ def test_latest_returns_each_row_once_and_together_they_are_a_full_load(tmp_path
     together = pd.concat(parts, ignore_index=True).sort_values("timestamp_us", ignore_index=True)
     fresh = reportgen.open(str(tmp_path)).system_metrics()
     pd.testing.assert_frame_equal(together, fresh)
+
+
+def test_an_event_that_ends_in_a_later_file_is_there_once_that_file_is(tmp_path: Path) -> None:
+    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
+    running = reportgen.open(str(tmp_path))
+    before = running.latest()
+    write_marks(tmp_path, mark("E", START_S + 61), end_s=START_S + 120)
+    after = running.latest()
+
+    assert before.framework.empty
+    assert after.framework["framework_metric"].tolist() == ["NEGOTIATE"]
+    assert (after.framework["end_time_us"] - after.framework["start_time_us"]).tolist() == [
+        2_000_000
+    ]
+    assert running.latest().framework.empty
 
 
 def test_files_that_were_read_are_not_read_again(

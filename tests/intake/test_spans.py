@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -175,6 +176,37 @@ def test_what_did_not_end_is_counted_and_left_out(tmp_path: Path) -> None:
     profile = read(tmp_path)
     assert profile.spans.n_spans == 1
     assert counted(profile, Quality.EVENTS_UNMATCHED) == 1
+
+
+def mark(ph: str, time_s: float, name: str = "", **more: object) -> str:
+    ts = round((time_s - START_S) * 1e6)
+    return json.dumps({"name": name, "ph": ph, "pid": 0, "ts": ts} | more)
+
+
+def write_marks(job: Path, *lines: str, end_s: float, phase: str = "gradient", **more: str) -> None:
+    base = json.dumps({"start_time_since_epoch_in_micros": round(START_S * 1e6)})
+    header = [
+        f'{{"name": "process_name", "ph": "M", "pid": 0, "args": {args}}}'
+        for args in (base, json.dumps({"name": phase}))
+    ]
+    more = {"suffix": "horovod_timeline"} | more
+    write_timeline(job, [*header, *lines], end_s=end_s, **more)
+
+
+def spans_of(profile: NodeProfile) -> list[tuple[str, float, float]]:
+    spans = profile.spans
+    times = zip(
+        spans.name, spans.start_ns / 1e9 - START_S, spans.end_ns / 1e9 - START_S, strict=True
+    )
+    return [(spans.names[name], round(start, 3), round(end, 3)) for name, start, end in times]
+
+
+def test_a_begin_is_closed_by_an_end_in_the_next_file_of_its_writer(tmp_path: Path) -> None:
+    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
+    write_marks(tmp_path, mark("E", START_S + 61), end_s=START_S + 120)
+    profile = read(tmp_path)
+    assert spans_of(profile) == [("NEGOTIATE", 59.0, 61.0)]
+    assert counted(profile, Quality.EVENTS_UNMATCHED) == 0
 
 
 def test_names_of_dropped_events_are_not_in_the_vocabulary(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ times after the base. The meaning of an event's name is not decided here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ class FileEvents:
         start_ns, end_ns: (n,) int64 ns; counted from 1970 when the file has a base, else from
             whatever its writer counted from.
         base_ns: when the file says it began; ``None`` when it does not say.
+        loose: begin and end marks without a partner in the file; ``None`` without any.
     """
 
     start_ns: NDArray[np.int64]
@@ -45,6 +46,7 @@ class FileEvents:
     phase: NDArray[np.int32]
     argument: NDArray[np.int32]
     base_ns: int | None = None
+    loose: Marks | None = None
 
 
 EVENT_COLUMNS = ("start_ns", "end_ns", "name", "phase", "argument")
@@ -139,9 +141,11 @@ def _nanoseconds(time_us: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileEvents:
-    """Return a file's events and those that its begin and end marks make; count other marks."""
+    """Return a file's events and those that its begin and end marks make; the rest is loose."""
     rows = join([part.rows for part in parts])
     placed, is_usable = _absolute(replace(rows, dur_us=np.zeros(rows.ts_us.shape)), file)
+    n_timeless = int(np.count_nonzero(~is_usable))
+    file.problems.add(Quality.EVENTS_UNMATCHED, file.key, n_timeless)
     marks = Marks(
         time_ns=placed.start_ns,
         is_begin=np.concatenate([part.is_begin for part in parts])[is_usable],
@@ -151,17 +155,17 @@ def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileE
         argument=placed.argument,
     )
     begins, ends = match_marks(marks.is_begin, rows.pid[is_usable], marks.thread)
-    n_unmatched = is_usable.size - begins.size - ends.size
-    file.problems.add(Quality.EVENTS_UNMATCHED, file.key, n_unmatched)
-    paired = _paired(marks.where(begins), marks.where(ends), file.key, file.problems)
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(events, name), getattr(paired, name)])
-        for name in EVENT_COLUMNS
-    }
-    return FileEvents(**columns, base_ns=file.taken.metadata.first_base_ns)
+    paired = paired_events(marks.where(begins), marks.where(ends), file.key, file.problems)
+    is_loose = np.ones(marks.n_marks, dtype=np.bool_)
+    is_loose[begins] = is_loose[ends] = False
+    return replace(
+        join_events([events, paired]),
+        base_ns=file.taken.metadata.first_base_ns,
+        loose=marks.where(is_loose) if is_loose.any() else None,
+    )
 
 
-def _paired(begins: Marks, ends: Marks, key: str, problems: Diagnostics) -> FileEvents:
+def paired_events(begins: Marks, ends: Marks, key: str, problems: Diagnostics) -> FileEvents:
     """Return the events that begin and end with these marks, row by row."""
     is_usable = ends.time_ns >= begins.time_ns
     problems.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
@@ -173,6 +177,14 @@ def _paired(begins: Marks, ends: Marks, key: str, problems: Diagnostics) -> File
         phase=begins.phase,
         argument=begins.argument,
     )
+
+
+def join_events(parts: Sequence[FileEvents]) -> FileEvents:
+    """Return the events of several parts; what holds for a whole file is left out."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in EVENT_COLUMNS
+    }
+    return FileEvents(**columns)
 
 
 def with_instants(events: FileEvents, vocabulary: Vocabulary) -> FileEvents:

@@ -1,4 +1,4 @@
-"""Begin and end marks of a file to events.
+"""Begin and end marks to events.
 
 Source: marks nest per (phase, thread) and an end closes the latest begin, as in Chrome's trace
 format; ends may lack a name.

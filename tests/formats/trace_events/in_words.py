@@ -23,4 +23,5 @@ def in_words(
         "phase": [phases[code] for code in events.phase],
         "labels": arguments.labels,
         "base_ns": events.base_ns,
+        "n_loose": events.loose.n_marks if events.loose else 0,
     }

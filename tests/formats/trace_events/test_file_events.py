@@ -12,7 +12,7 @@ from reportgen.formats.trace_events.file_events import FileEvents, read_event_fi
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Quality, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
-from tests.builders import timeline_lines
+from tests.builders import known, timeline_lines
 
 BASE_US = 1_783_071_000_000_000
 TRAIN = "Step:ModeKeys.TRAIN"
@@ -241,10 +241,12 @@ def test_marks_match_across_a_new_header() -> None:
     assert [row[2:] for row in found.rows] == [(10, 110)]
 
 
-def test_marks_without_a_partner_in_the_file_are_counted() -> None:
+def test_marks_without_a_partner_in_the_file_are_left_for_the_next() -> None:
     found = read([header(), event("E", ts=1), event(dur=1), event("B", ts=2, name="open")])
+    loose = known(found.events.loose)
     assert len(found.rows) == 1
-    assert found.problems.count(Quality.EVENTS_UNMATCHED) == 2
+    assert loose.is_begin.tolist() == [False, True]
+    assert loose.time_ns.tolist() == [BASE_US * 1000 + 1000, BASE_US * 1000 + 2000]
 
 
 def test_marks_without_a_time_are_counted() -> None:
