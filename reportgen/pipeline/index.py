@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +21,7 @@ from reportgen.intake import discover
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Nobody, Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
+from reportgen.publish import ReadyKernel
 from reportgen.publish.policy import policy
 from reportgen.storage import is_remote, open_location
 from reportgen.store import is_made_by_us, open_staging, refuse
@@ -183,13 +186,23 @@ def _report(job: tuple[str, Path]) -> str:
     One that is killed costs only its own report.
     """
     path, output = job
+    options = Options(path=path, output=output, formats=frozenset({OutputFormat.HTML}))
     try:
-        make_report(
-            Options(path=path, output=output, formats=frozenset({OutputFormat.HTML})), Nobody()
-        )
+        make_report(options, Nobody(), kernel=_kernel())
     except (ReportgenError, OSError) as err:
+        _kernel().close()
+        _kernel.cache_clear()
         return str(err)
     return ""
+
+
+@functools.cache
+def _kernel() -> ReadyKernel:
+    """Return the kernel of this process, which runs the notebooks of all its reports."""
+    kernel = ReadyKernel()
+    atexit.register(kernel.close)
+    kernel.start(Path.cwd())
+    return kernel
 
 
 def _unreported(path: str, problem: str) -> JobRow:

@@ -18,15 +18,19 @@ from reportgen.pipeline.report_timeline import add_timeline, with_lanes
 from reportgen.pipeline.same_input import input_digest, note_input, report_of_same_input
 from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile
-from reportgen.publish import read_notebook, thresholds_of
+from reportgen.publish import ReadyKernel, read_notebook, thresholds_of
 from reportgen.report import Report
 from reportgen.rules.runner import judge_each
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, save
 
 
-def make_report(options: Options, watcher: Watcher) -> MadeReport:
+def make_report(
+    options: Options, watcher: Watcher, *, kernel: ReadyKernel | None = None
+) -> MadeReport:
     """Make the report of a job, or without one the page of results that are saved there.
+
+    ``kernel`` runs the notebooks of several reports, one after the other.
 
     Raises:
         ReportgenError: with the exit code that the command will return.
@@ -50,7 +54,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     if earlier is not None:
         return make_page(earlier, options.output / OUTPUT_FOLDER, options, watcher)
     work = cut(whole, wanted, watcher)
-    with open_products(options, watcher) as products:
+    with open_products(options, watcher, kernel=kernel) as products:
         results = products.staging.results
         work = with_lanes(work, products.staging.folder)
         outcome = measure(work, watcher)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +52,7 @@ class Products:
     """What is being made of a report: where it is staged, and the kernel of its notebook.
 
     ``keeps_results``: the results lie in the output folder already, and stay as they are.
+    ``shares_kernel``: it runs the notebooks of other reports, too.
     """
 
     options: Options
@@ -59,13 +60,20 @@ class Products:
     kernel: ReadyKernel | None
     watcher: Watcher
     keeps_results: bool
+    shares_kernel: bool
 
 
 @contextmanager
 def open_products(
-    options: Options, watcher: Watcher, *, keeps_results: bool = False
+    options: Options,
+    watcher: Watcher,
+    *,
+    keeps_results: bool = False,
+    kernel: ReadyKernel | None = None,
 ) -> Iterator[Products]:
     """Yield a folder for a report, beside its place, while the kernel of its notebook starts.
+
+    ``kernel`` is one that was started for several reports, and goes on.
 
     Raises:
         WouldOverwriteError: naming a file of somebody else, or an edited one, that is in the way.
@@ -73,14 +81,15 @@ def open_products(
     check_old(options, keeps_results=keeps_results)
     with (
         store.open_staging(options.output) as staging,
-        kernel_for(options.formats, staging.folder) as kernel,
+        nullcontext(kernel) if kernel else kernel_for(options.formats, staging.folder) as chosen,
     ):
         yield Products(
             options=options,
             staging=staging,
-            kernel=kernel,
+            kernel=chosen,
             watcher=watcher,
             keeps_results=keeps_results,
+            shares_kernel=kernel is not None,
         )
 
 
@@ -154,6 +163,7 @@ def _make_page(products: Products, report: Report, kernel: ReadyKernel) -> None:
             manager=manager,
             keeps_mark=_runs_in_place(options),
             shows_errors=options.notebook is not None,
+            begins_anew=products.shares_kernel,
         )
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
     if OutputFormat.HTML in options.formats:

@@ -146,10 +146,12 @@ def run_notebook(
     manager: Any,
     keeps_mark: bool = False,
     shows_errors: bool = False,
+    begins_anew: bool = False,
 ) -> Any:
     """Run a notebook from top to bottom, write it with its outputs, and return it.
 
-    The kernel of ``manager`` was started in the folder of ``output``. ``keeps_mark``: the notebook
+    The kernel of ``manager`` was started in the folder of ``output``, or ``begins_anew`` there: it
+    ran notebooks of other reports before. ``keeps_mark``: the notebook
     is run in its place, so that it stays an edited one if it is one; otherwise what is written is a
     copy that may be replaced. ``shows_errors``, for notebooks of users: a cell that raises an error
     keeps the error as its output, a warning names the cell, and the cells after it run.
@@ -159,12 +161,23 @@ def run_notebook(
             cannot be written.
     """
     mark = notebook.metadata.get("reportgen") if keeps_mark else _mark(notebook)
+    if begins_anew:
+        notebook.cells = [_change_to(output.parent), *notebook.cells, _change_to(Path.home())]
     with writing(output):
         executed = _execute(notebook, output, manager, shows_errors=shows_errors)
+    if begins_anew:
+        executed.cells = executed.cells[1:-1]
     _tidy(executed, mark)
     with writing(output):
         import_module("nbformat").write(executed, str(output))
     return executed
+
+
+def _change_to(folder: Path) -> Any:
+    """Return a cell that changes to a folder."""
+    import nbformat
+
+    return nbformat.v4.new_code_cell(f"import os\nos.chdir({str(folder)!r})")
 
 
 def is_unchanged(path: Path) -> bool:
@@ -180,13 +193,14 @@ def is_unchanged(path: Path) -> bool:
 
 
 def _execute(notebook: Any, output: Path, manager: Any, *, shows_errors: bool) -> Any:
-    """Return the notebook with its outputs, which papermill also writes to ``output``."""
+    """Return the notebook with its outputs; to show errors papermill writes it to ``output``."""
     import papermill
 
     try:
         return papermill.execute_notebook(
             notebook,
-            str(output).replace("{", "{{").replace("}", "}}"),  # papermill fills in parameters
+            # papermill fills in parameters
+            str(output).replace("{", "{{").replace("}", "}}") if shows_errors else None,
             kernel_name="python3",
             language="python",
             progress_bar=False,

@@ -44,8 +44,6 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
     Raises:
         OutputError: the page cannot be written.
     """
-    from reportgen.publish.exporter import PageExporter  # 0.3 s, for whoever makes a page alone
-
     info = {
         "title": cut_middle(clean(options.title), _LONGEST_TITLE),
         "theme": options.theme,
@@ -57,15 +55,22 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
         "library": plotly_script(),
         "lanes": _lanes_script(),
     }
-    exporter = PageExporter(
-        packed_figure=_packed_figure,
-        has_lanes=_has_lanes,
-        policy=functools.partial(_policy, info),
-        own_figure=_without_default_template,
-    )
-    html, _ = exporter.from_notebook_node(notebook, resources={"info": info})
+    html, _ = _exporter().from_notebook_node(notebook, resources={"info": info})
     with writing(page):
         page.write_text(html, encoding="utf-8")
+
+
+@functools.cache
+def _exporter() -> Any:
+    """Return what makes pages, with its templates compiled."""
+    from reportgen.publish.exporter import PageExporter  # 0.3 s, for whoever makes a page alone
+
+    return PageExporter(
+        packed_figure=_packed_figure,
+        has_lanes=_has_lanes,
+        policy=_policy,
+        own_figure=_without_default_template,
+    )
 
 
 def _texts(folder: str, names: tuple[str, ...]) -> str:
@@ -107,7 +112,7 @@ def _has_lanes(notebook: Any) -> bool:
     )
 
 
-def _policy(info: Mapping[str, Any], notebook: Any) -> str:
+def _policy(notebook: Any, info: Mapping[str, Any]) -> str:
     return policy(
         [info["before_paint"], info["script"], *scripts_of(_own_html(notebook))],
         more_scripts=[
