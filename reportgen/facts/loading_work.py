@@ -13,7 +13,7 @@ import numpy as np
 from reportgen.facts import usage
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.loader import waits_of
-from reportgen.facts.samples import sum_of
+from reportgen.facts.samples import sum_of, training_loop_ns
 from reportgen.profile import NodeProfile, SeriesKind
 
 LEAST_WAITS = 20
@@ -36,6 +36,8 @@ class LoadingWork:
         wall_ns: how long this was measured: the waits together, or the time of the processes.
         own_cores, other_cores: cores that the job and that other programs kept busy meanwhile,
             means; ``None`` where the job's own processor time was not sampled.
+        turn_ns: processor time of the job for all that it does with a batch but loading it, a mean;
+            it is the same whatever other programs do.
     """
 
     has_processes: bool
@@ -45,6 +47,7 @@ class LoadingWork:
     batch_ns: float
     own_cores: float | None = None
     other_cores: float | None = None
+    turn_ns: float | None = None
 
     @property
     def resting_ratio(self) -> float:
@@ -62,10 +65,27 @@ class LoadingWork:
         return not self.rests and self.queued_ratio >= self.computing_ratio
 
     @property
+    def is_beside_others(self) -> bool:
+        """Return whether other programs had more cores than the job."""
+        own, others = self.own_cores, self.other_cores
+        return own is not None and others is not None and others > own
+
+    @property
     def is_crowded_out(self) -> bool:
         """Return whether they lack a core, and other programs have more of them than the job."""
-        own, others = self.own_cores, self.other_cores
-        return self.is_queued and own is not None and others is not None and others > own
+        return self.is_queued and self.is_beside_others
+
+    def alone_ratio(self, n_readers: float) -> float:
+        """Return for which share of its time the loop would wait if it had the cores for itself.
+
+        A loop without loader processes loads and trains in turn; else so many ``n_readers`` load
+        beside it, and it waits for what they take longer than a turn. Edge case: 0 if unknown.
+        """
+        if self.turn_ns is None:
+            return 0.0
+        if not self.has_processes:
+            return self.batch_ns / max(self.batch_ns + self.turn_ns, 1.0)
+        return max(1 - self.turn_ns * max(n_readers, 1.0) / max(self.batch_ns, 1.0), 0.0)
 
 
 def loading_work_of(part: NodeProfile) -> LoadingWork | None:
@@ -85,19 +105,24 @@ def loading_work_of(part: NodeProfile) -> LoadingWork | None:
         queued_ratio=queued_ns / wall_ns,
         wall_ns=wall_ns,
         batch_ns=cpu_ns / n,
-        **_cores_of(part),
+        **_cores_of(part, batch_ns=cpu_ns / n),
     )
 
 
-def _cores_of(part: NodeProfile) -> dict[str, float]:
-    """Return the cores of the job and those of others while the loops waited, if sampled then."""
+def _cores_of(part: NodeProfile, *, batch_ns: float) -> dict[str, float]:
+    """Return what the job and others had of the cores while the loops waited, if sampled then."""
     system, waits = part.system, waits_of(part.spans)
     is_within = overlaps_any(system.tick_ns, system.tick_ns, waits.start_ns, waits.end_ns)
     own, others = sum_of(system, SeriesKind.JOB_CORES), usage.other_cores(system)
     is_known = is_within & np.isfinite(others)
     if not is_known.any():
         return {}
+    first_ns, last_ns = training_loop_ns(part.spans) or (0, 0)
+    in_loop = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns) & np.isfinite(own)
+    n_batches = int(((waits.end_ns > first_ns) & (waits.start_ns < last_ns)).sum())
+    every_ns = float(own[in_loop].mean()) * (last_ns - first_ns) if in_loop.any() else 0.0
     return {
         "own_cores": float(own[is_known].mean()),
         "other_cores": max(float(others[is_known].mean()), 0.0),
+        "turn_ns": max(every_ns / max(n_batches, 1) - batch_ns, 0.0),
     }

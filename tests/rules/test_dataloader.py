@@ -756,26 +756,28 @@ def test_without_loader_processes_the_training_process_computes_what_it_waits_fo
 
 
 @pytest.mark.parametrize(
-    ("computing", "queued", "job_cores", "cpu", "cause"),
+    ("computing", "queued", "batch_s", "job_cores", "cpu", "cause"),
     [
         # What was measured of the readers counts, and not what the cores of the machine do: four
         # loaders that sleep beside other programs are not short of cores, and vice versa.
-        (0.1, 0.1, 1.0, 95.0, Cause.NETWORK_INPUT),
-        (0.6, 0.1, 1.0, 20.0, Cause.TOO_FEW_LOADERS),
-        (0.6, 0.1, 7.0, 95.0, Cause.CPU_PREPROCESSING),
-        # Without other programs the loop would wait for 23 %, or for 3 %.
-        (0.2, 0.7, 1.0, 95.0, Cause.CPU_PREPROCESSING),
-        (0.03, 0.97, 1.0, 95.0, Cause.OTHER_PROGRAMS),
-        (0.03, 0.97, 7.0, 95.0, Cause.CPU_PREPROCESSING),
+        (0.1, 0.1, 0.1, 1.0, 95.0, Cause.NETWORK_INPUT),
+        (0.6, 0.1, 0.1, 1.0, 20.0, Cause.TOO_FEW_LOADERS),
+        (0.6, 0.1, 0.1, 7.0, 95.0, Cause.CPU_PREPROCESSING),
+        # A batch and its turn take a quarter second of a core. With the cores for itself the loop
+        # would wait for 4 loaders where a batch takes more than four fifths of that.
+        (0.03, 0.97, 0.21, 1.0, 95.0, Cause.CPU_PREPROCESSING),
+        (0.03, 0.97, 0.19, 1.0, 95.0, Cause.OTHER_PROGRAMS),
+        (0.03, 0.97, 0.1, 7.0, 95.0, Cause.CPU_PREPROCESSING),
     ],
 )
 def test_what_the_readers_did_decides_where_it_was_measured(
-    computing: float, queued: float, job_cores: float, cpu: float, cause: Cause
+    computing: float, queued: float, batch_s: float, job_cores: float, cpu: float, cause: Cause
 ) -> None:
     rows = training(wait_s=0.5, loaders=4, n_steps=200)
     columns = {f"cpu{core}": [cpu] * 601 for core in range(8)}
     columns |= {"receive": [100e6] * 601, "job_cores": [job_cores] * 601}
-    result = run(RULE, recorded(rows, columns, computing=computing, queued=queued))
+    part = recorded(rows, columns, computing=computing, queued=queued, batch_s=batch_s)
+    result = run(RULE, part)
 
     assert [item for _, item in loud(result)] == [cause]
     assert f"a loader process computed {100 * computing:.1f} %" in result.findings[0].text
@@ -790,13 +792,14 @@ def recorded(
     *,
     computing: float,
     queued: float = 0.0,
+    batch_s: float = 0.1,
 ) -> NodeProfile:
     work = RecordedWork(
         has_processes=True,
-        n=100,
-        wall_ns=10**9,
-        cpu_ns=round(computing * 10**9),
-        queued_ns=round(queued * 10**9),
+        n=round(1000 * computing / batch_s),
+        wall_ns=10**12,
+        cpu_ns=round(computing * 10**12),
+        queued_ns=round(queued * 10**12),
     )
     system = system_table(columns, start_s=START_S, interval_s=1.0)
     of_node = RecordedNode(node="algo-1", work=(work,))
@@ -826,6 +829,22 @@ def test_batches_that_are_there_in_less_than_two_milliseconds_need_no_more_proce
     assert bool(loud(result)) is is_told
     if not is_told:
         assert "Training gets a batch in 1.9 ms" in result.findings[0].title
+
+
+@pytest.mark.parametrize(("other_pct", "is_told"), [(0.0, True), (80.0, False)])
+def test_handing_over_takes_longer_beside_other_programs_as_the_loop_does(
+    other_pct: float, is_told: bool
+) -> None:
+    # Steps of 100 ms, each behind a wait of 10 ms, for which the job needs 10 ms of a core.
+    rows: list[tuple[Any, ...]] = [setup(0, workers=2, pinned=True)]
+    for step in range(500):
+        begin = 0.11 * step
+        rows.append(fetch(begin, 0.01))
+        rows += step_rows([0.1], start_s=START_S + begin + 0.01, first=step)
+    columns = {f"cpu{core}": [10 + other_pct] * 56 for core in range(2)} | {"job_cores": [0.1] * 56}
+    part = recorded(rows, columns, computing=0.01, batch_s=0.001)
+
+    assert bool(loud(run(RULE, part))) is is_told
 
 
 def test_numbers_of_processes_show_how_many_there_are_where_their_start_was_not_recorded() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS
-from reportgen.facts.loading_work import LEAST_WAITS, LoadingWork
+from reportgen.facts.loading_work import LEAST_WAITS
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Cause, Finding, JsonValue, Reason, Severity
 from reportgen.rules import kit
@@ -155,12 +155,6 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         yield _tell(texts.ENOUGH, job, params, **share, exhibit=seen_in)
 
 
-def _own_ratio(job: NodeLoaders, work: LoadingWork) -> float:
-    """Return for which share of the loop it would wait if those who load never lacked a core."""
-    queued = job.ratio * work.queued_ratio
-    return (job.ratio - queued) / (1 - queued) if queued < 1 else 0.0
-
-
 def _cause_of(job: NodeLoaders, params: Params) -> Cause:
     """Return why the loop waits, by what its readers and its nodes did meanwhile.
 
@@ -168,8 +162,8 @@ def _cause_of(job: NodeLoaders, params: Params) -> Cause:
     loaders help only where cores are free for them. Other programs are the cause where the loop
     would hardly wait without them.
     """
-    work = job.longest_work
-    if work is not None and work.is_crowded_out and 100 * _own_ratio(job, work) < params.wait_pct:
+    work, n_readers = job.longest_work, job.n_loaders / max(job.n_processes, 1)
+    if work and work.is_crowded_out and 100 * work.alone_ratio(n_readers) < params.wait_pct:
         return Cause.OTHER_PROGRAMS
     if not job.load:
         return _cause_by_number(job)

@@ -166,11 +166,18 @@ class NodeLoaders:
 
     @property
     def slow_ratio(self) -> float:
-        """Return the share of the loop that training waits longer than for handing over batches."""
-        every_ns = int(self.wait_ns.sum())
-        if not self.has_processes or not every_ns:
+        """Return the share of the loop that training waits longer than for handing over batches.
+
+        Beside other programs that takes longer, as everything else in a turn of the loop.
+        """
+        every_ns, work, worst = int(self.wait_ns.sum()), self.longest_work, self.worst
+        if not self.has_processes or not every_ns or worst is None:
             return self.ratio
-        return self.ratio * int(np.maximum(self.wait_ns - HAND_OVER_NS, 0).sum()) / every_ns
+        ready_ns = float(HAND_OVER_NS)
+        if work and work.is_beside_others and work.turn_ns:
+            turn_ns = (worst.loop_ns - worst.waited_ns) / max(worst.n_waits, 1)
+            ready_ns *= max(turn_ns / work.turn_ns, 1.0)
+        return self.ratio * float(np.maximum(self.wait_ns - ready_ns, 0).sum()) / every_ns
 
     @property
     def crowded_ratio(self) -> float:
