@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reportgen.diagnosis.evidence import is_ruled_out
-from reportgen.results import Finding, RuleResult, Severity
+from reportgen.results import Finding, RuleResult, Severity, Status
 from reportgen.results.causes import Cause
 
 EFFECTS = frozenset(
@@ -117,6 +117,8 @@ host, which explains a late rank. No chain leads back to where it began."""
 _STOPS = frozenset({Cause.FIRST_USE, Cause.LONG_GAP})
 """Single stops, which the finding on the work of the host leaves out of its cost."""
 
+_OF_EVENTS = "OverallFrameworkMetrics"
+"""The rule that is skipped where no framework events were recorded."""
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
 
@@ -202,9 +204,15 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
 
     A cause is ruled out where a rule found a sign absent that the cause must show.
     """
-    if finding.cause not in EFFECTS or finding.severity is Severity.INFO:
+    # Without events a GPU that waits looks like one that has little to do.
+    is_unknown = finding.cause == Cause.GPU_UNDERUSED and any(
+        result.id == _OF_EVENTS and result.status is Status.SKIPPED for result in results
+    )
+    is_effect = finding.cause in EFFECTS or is_unknown
+    if not is_effect or finding.severity is Severity.INFO:
         return finding.possible_causes
     causes = EXPLAINED_BY[finding.cause]
-    return tuple(
-        str(word) for word in NAMED_BY if word in causes and not is_ruled_out(word, results)
-    )
+    words = [word for word in NAMED_BY if word in causes]
+    if finding.cause == Cause.LOST_GPU_TIME:
+        words.append(Cause.GPU_SWINGS)
+    return tuple(str(word) for word in words if not is_ruled_out(word, results))

@@ -402,3 +402,21 @@ def test_no_larger_batch_is_advised_where_a_bottleneck_rule_triggered(
     (room, _) = diagnose([batch, RuleResult(id=RuleId("CPUBottleneck"), status=status)])
 
     assert bool(room.findings) is is_told
+
+
+@pytest.mark.parametrize(("status", "is_open"), [(Status.SKIPPED, True), (Status.OK, False)])
+def test_without_events_a_gpu_that_is_under_used_may_wait_for_something(
+    status: Status, is_open: bool
+) -> None:
+    low = finding("GPU-1", Severity.WARNING, 0.5, cause=Cause.GPU_UNDERUSED)
+    events = RuleResult(id=RuleId("OverallFrameworkMetrics"), status=status)
+    (found, _) = diagnose([result("LowGPUUtilization", low), events])
+
+    assert (Cause.WORK_BETWEEN_STEPS in found.findings[0].possible_causes) is is_open
+
+
+def test_gpus_that_are_short_of_work_may_slow_down_or_swing() -> None:
+    short = finding("GPU-4", Severity.WARNING, 0.1, cause=Cause.LOST_GPU_TIME)
+    possible = diagnosed(short)["GPU-4"].possible_causes
+
+    assert {FEW, SWINGS, Cause.SLOWING_DOWN, Cause.WORK_BETWEEN_STEPS} <= set(possible)

@@ -191,8 +191,8 @@ def test_a_gpu_that_pauses_once_or_twice_does_not_swing(n_rests: int, is_told: b
     values = [95.0] * 400
     for rest in range(n_rests):
         values[100 + 60 * rest : 130 + 60 * rest] = [0.0] * 30
-    found = run(RULE, node(gpu0=values), **SMALL).findings
-    assert [finding.id for finding in found] == ["GPU-2"] * is_told
+    found = finding(run(RULE, node(gpu0=values), **SMALL), "GPU-2")
+    assert (found is not None) is is_told
 
 
 def test_a_busy_core_in_idle_ticks_turns_the_advice_to_the_host() -> None:
@@ -379,3 +379,21 @@ def test_rests_of_less_than_a_twentieth_of_the_time_are_a_reading(
 
     assert found is not None
     assert found.severity is severity
+
+
+@pytest.mark.parametrize(("level", "is_told"), [(80.0, False), (79.0, True)])
+def test_gpus_that_miss_a_twelfth_of_their_usual_use_wait_for_something(
+    level: float, is_told: bool
+) -> None:
+    # The 95th percentile is 95; half of the samples are lower by 15 or 16 points.
+    values = [95.0, level] * 60
+    result = run(RULE, node(gpu0=values), **SMALL)
+    with_steps = run(RULE, node(gpu0=values, steps=(0, 119 * 6)), **SMALL)
+
+    assert [found.id for found in result.findings] == ["GPU-4"] * is_told
+    assert with_steps.findings == (), "steps show what it waits for"
+    if is_told:
+        (found,) = result.findings
+        assert (found.cause, found.severity) == (Cause.LOST_GPU_TIME, Severity.WARNING)
+        assert found.estimate is not None
+        assert found.estimate.share_ratio == pytest.approx(8 / 95, abs=1e-6)

@@ -303,7 +303,7 @@ def test_a_node_that_comes_late_and_goes_early_is_told_with_its_times() -> None:
 
     assert found.title == "algo-2 was not sampled for 6 min 40 s of the job"
     assert "40.0 % of the time" in found.text
-    assert "3 min 20 s before its first sample, 3 min 20 s after its last sample" in found.text
+    assert "in 2 intervals, the longest of 3 min 20 s before its first sample" in found.text
     assert "1 of 2 nodes" in found.text
     assert (found.measured, found.where.node) == (40.0, "algo-2")
     assert rows_of(result, "not_sampled") == [
@@ -328,7 +328,7 @@ def test_samples_that_pause_for_more_than_three_minutes_are_told(
     assert (found is not None) is is_told
     assert (result.exhibit("not_sampled") is not None) is is_told
     if found is not None:
-        assert "3 min 01 s between its samples (1 pause)" in found.text
+        assert "in 1 interval, the longest of 3 min 01 s between its samples" in found.text
         assert "the only node" in found.text
 
 

@@ -14,6 +14,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.low_gpu_utilization import texts
 from reportgen.rules.low_gpu_utilization.measure import (
     LONG_END_RATIO,
+    USUAL_FROM_PCT,
     GpuUse,
     IdleEnd,
     NodeGpus,
@@ -29,6 +30,8 @@ LONG_NS, LONG_RATIO, VERY_LONG_NS = 150 * NS_PER_S, 0.15, 20 * NS_PER_MINUTE
 start (rule MaxInitializationTime). A GPU that idles while others work has no such reason."""
 LITTLE_REST_RATIO = 0.05
 """Rests that take less of the time at work are no fault: logging and checkpoints rest as long."""
+SHORT_FROM_RATIO = 0.08
+"""GPUs at work are rarely read as 100 %: healthy jobs miss up to 6 % of their usual use."""
 HOST_BOUND_PCT = 30.0
 """From this share of idle samples with a busy or waiting core on the host is named first: idle
 samples meet such a core by chance as well, but hardly in every third."""
@@ -60,7 +63,7 @@ def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
             patience=enough_samples(params.patience),
         ),
         **counted([node.aws for node in nodes]),
-        findings=_findings(gpus, params),
+        findings=_findings(nodes, params),
         exhibits=[_table(gpus)] if gpus else (),
         metrics=_metrics(gpus) if gpus else {},
     )
@@ -82,7 +85,8 @@ def _table(gpus: Sequence[GpuUse]) -> results.Exhibit:
     return kit.table("utilization", gpus, GpuUse, title="Use of each GPU", caption=caption)
 
 
-def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[results.Finding]:
+def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Finding | None]:
+    gpus = [gpu for node in nodes for gpu in node.gpus]
     judged = [gpu for gpu in gpus if gpu.verdict is not Verdict.NOT_JUDGED]
     most_pct = [np.array([gpu.max_pct]) for gpu in judged]
     is_used = used_gpus(most_pct, above=params.threshold_p5)
@@ -100,6 +104,8 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[results.Findin
         yield _under_used(low, used, params)
     if swings:
         yield _swinging(swings, used, params)
+    if not low and not swings and not any(node.has_events for node in nodes):
+        yield _short_of_work(used)
 
 
 def _unused(unused: Sequence[GpuUse], used: Sequence[GpuUse], params: Params) -> results.Finding:
@@ -199,6 +205,23 @@ def _swinging(gpus: Sequence[GpuUse], used: Sequence[GpuUse], params: Params) ->
         gpu=worst,
         params=params,
         concerned=_concerned(worst, gpus, len(used)),
+    )
+
+
+def _short_of_work(used: Sequence[GpuUse]) -> results.Finding | None:
+    """Return the finding on GPUs that wait for something which nothing recorded names."""
+    worst = max(used, key=lambda gpu: gpu.short_ratio, default=None)
+    if worst is None:
+        return None
+    share = sum(gpu.short_ratio for gpu in used) / len(used)
+    if share < SHORT_FROM_RATIO:
+        return None
+    return texts.SHORT.fault(
+        100 * share,
+        threshold=100 * SHORT_FROM_RATIO,
+        where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
+        gpu=worst,
+        usual_from=USUAL_FROM_PCT,
     )
 
 

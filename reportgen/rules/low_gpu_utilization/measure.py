@@ -20,6 +20,9 @@ LONG_END_RATIO = 0.05
 """A GPU that idles for this share of the recording after its work is reported."""
 END_NS = 30 * NS_PER_S
 """Saving and uploading a model takes up to this in any job."""
+USUAL_FROM_PCT = 80.0
+"""A GPU whose 95th percentile reaches this shows how much it is used when it does not wait. Of one
+that never does, everything below 100 % may be waiting."""
 LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 
@@ -64,6 +67,7 @@ class GpuUse:
             idles below ``threshold_p5``.
         rested_ratio: share of the working range that its rests below ``threshold_p5`` take;
             samples at both ends of a rest count as far as they are below its usual use.
+        short_ratio: how much is missing to its usual use in its working range.
         hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
             I/O; 0 without idle samples.
         start_ns, end_ns: of the working range.
@@ -85,6 +89,7 @@ class GpuUse:
     box: Box
     idle_ratio: float
     rested_ratio: float
+    short_ratio: float
     hot_when_idle_pct: float
     start_ns: int
     end_ns: int
@@ -93,10 +98,11 @@ class GpuUse:
 
 @row
 class NodeGpus:
-    """One node: how many ticks it has and how each of its GPUs was used."""
+    """One node: how many ticks it has, whether it has events, how each of its GPUs was used."""
 
     node: str
     n_ticks: int
+    has_events: bool
     gpus: tuple[GpuUse, ...]
     aws: Violations
 
@@ -106,7 +112,13 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
     by_gpu = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
     gpus = tuple(_measure_gpu(part, gpu, series, params) for gpu, series in by_gpu)
     aws = violations_of(part, params)
-    return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=gpus, aws=aws)
+    return NodeGpus(
+        node=part.node,
+        n_ticks=part.system.n_ticks,
+        has_events=part.spans.n_spans > 0,
+        gpus=gpus,
+        aws=aws,
+    )
 
 
 def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Params) -> GpuUse:
@@ -131,6 +143,7 @@ def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Par
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
         rested_ratio=_rested_ratio(working, idle_below),
+        short_ratio=1 - float(working.mean()) / (work_p95 if work_p95 >= USUAL_FROM_PCT else 100.0),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         start_ns=int(time_ns[work.first]),
         end_ns=int(time_ns[work.stop - 1]),

@@ -28,6 +28,19 @@ LOW_ON_AVERAGE = replace(
         {threshold:pct}). It is rarely idle: only 5 % of the samples are below
         {gpu.work_p5_pct:pct}. This concerns {concerned}.""",
 )
+SHORT = replace(
+    UNDER_USED,
+    id="GPU-4",
+    cause=results.Cause.LOST_GPU_TIME,
+    unit="% of the usual use",
+    title="GPUs are short of work: {measured:pct} of their usual use is missing",
+    text="""In their working time the GPUs that the job uses are used {measured:pct} less than they
+        usually are when they work (95th percentile, or 100 % if that is below {usual_from:pct}).
+        {gpu.gpu} on {gpu.node} misses most: its mean utilization is {gpu.work_mean_pct:pct}.
+        Samples alone do not show what the GPUs wait for.""",
+    advice="""Record the job with reportgen record, or switch on framework profiling: steps and
+        waits show which of the possible causes it is.""",
+)
 NEVER = replace(
     UNDER_USED,
     cause=results.Cause.GPU_IDLE,

@@ -23,7 +23,7 @@ from reportgen.rules.overall_system_usage.measure import (
     measure,
 )
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
-from reportgen.text import format_ns, join_names, part_of, plural
+from reportgen.text import join_names, part_of
 from reportgen.units import NS_PER_S
 
 ABOUT = About(
@@ -51,8 +51,8 @@ NOT_SAMPLED = kit.Message(
     id="SYS-7",
     title="{node} was not sampled for {lost_ns:ns} of the job",
     text="""There are no samples of {node} in {measured:pct} of the time from the first to the last
-        sample of the job: {parts}. This concerns {concerned}. This time is unknown and is not
-        counted.""",
+        sample of the job: in {n_intervals:count interval}, the longest of {longest.length_ns:ns}
+        {longest.part}. This concerns {concerned}. This time is unknown and is not counted.""",
     advice="""Unless profiling was paused on purpose, look in the job's log for a restart, an
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
@@ -159,22 +159,18 @@ def _not_sampled(
     absences: Sequence[Absence], recordings: Mapping[str, Recording]
 ) -> results.Finding:
     ends_ns = [at_ns for its in recordings.values() for at_ns in (its.first_ns, its.last_ns)]
-    total_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])
-    worst = max(total_ns, key=lambda node: total_ns[node])
-    its = [item for item in absences if item.node == worst]
-    longest = max(its, key=lambda item: item.length_ns)
-    lost_ns = kit.sum_by_key([{item.part: item.length_ns} for item in its])
-    pauses = f" ({plural(sum(item.part == PAUSE for item in its), 'pause')})"
-    parts = [
-        f"{format_ns(ns)} {part}{pauses if part == PAUSE else ''}" for part, ns in lost_ns.items()
-    ]
+    lost_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])
+    worst = max(lost_ns, key=lambda node: lost_ns[node])
+    of_node = [item for item in absences if item.node == worst]
+    longest = max(of_node, key=lambda item: item.length_ns)
     return NOT_SAMPLED.finding(
-        measured=100 * total_ns[worst] / (max(ends_ns) - min(ends_ns)),
+        measured=100 * lost_ns[worst] / (max(ends_ns) - min(ends_ns)),
         where=kit.stretch(worst, None, longest.start_ns, longest.end_ns),
         node=worst,
-        lost_ns=total_ns[worst],
-        parts=", ".join(parts),
-        concerned=part_of(len(total_ns), len(recordings), "node"),
+        lost_ns=lost_ns[worst],
+        n_intervals=len(of_node),
+        longest=longest,
+        concerned=part_of(len(lost_ns), len(recordings), "node"),
     )
 
 
