@@ -1,16 +1,9 @@
 """Analysis by hand: a job's frames, and what ran at some moments against others."""
 
-from reportgen.explore.causes import (
-    Cause,
-    cause_of,
-    compare,
-    functions_at,
-    merge_functions,
-    phases_at,
-)
+from reportgen.explore.causes import compare, functions_at, merge_functions, phases_at
 from reportgen.explore.job import Job, Latest, open_job, wait_for_job
 
 __all__ = [
-    "Cause", "Job", "Latest", "cause_of", "compare", "functions_at", "merge_functions", "open_job",
-    "phases_at", "wait_for_job",
+    "Job", "Latest", "compare", "functions_at", "merge_functions", "open_job", "phases_at",
+    "wait_for_job",
 ]  # fmt: skip

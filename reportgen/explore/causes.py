@@ -11,7 +11,6 @@ intervals ``start_time_us``, ``end_time_us`` and ``nodeID`` (a node or a worker 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,6 @@ from reportgen.facts.breakdown import (
     LEAST_EVENTS,
     LEAST_INCREASE,
     FunctionSums,
-    Increase,
     event_sums,
     is_function,
     is_step,
@@ -39,13 +37,6 @@ if TYPE_CHECKING:
     from reportgen.explore.job import Job
 
 Instants = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause(Increase):
-    """The function whose share of the time rose most, in numbers and in a sentence."""
-
-    text: str
 
 
 def functions_at(
@@ -102,33 +93,6 @@ def compare(
     joined["increase_points"] = share - other
     return joined.sort_values(
         ["increase_points", "function", "process"], ascending=[False, True, True], ignore_index=True
-    )
-
-
-def cause_of(
-    functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str
-) -> Cause | None:
-    """Return the function that takes much more of the time at the moments than otherwise.
-
-    As the report finds it: the share of a function must have risen by half or more, and of those
-    the one whose share rose by most points is named.
-
-    Args:
-        functions, others: from ``functions_at``.
-        at, against: words for the moments in the sentence: ``"during bottlenecks"``.
-
-    Returns:
-        ``None`` when the evidence is thin, so that no sentence is said: the function ran fewer
-        than ten times at the moments, or fewer events than that are on the other side in all.
-    """
-    found = largest_increase(_sums_of(functions), _sums_of(others))
-    if found is None:
-        return None
-    return Cause(
-        name=found.name,
-        share_pct=found.share_pct,
-        other_share_pct=found.other_share_pct,
-        text=cause_text(found, at=at, against=against),
     )
 
 
@@ -225,10 +189,18 @@ def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame
 
 
 def describe_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str) -> str:
-    """Return the sentence that names the cause, or says why it names no cause."""
-    cause = cause_of(functions, others, at=at, against=against)
-    if cause is not None:
-        return cause.text
+    """Return the sentence that names the cause, or says why it names no cause.
+
+    The cause is found as the report finds it: the share of a function must have risen by half or
+    more, and of those functions the one whose share rose by most points is named.
+
+    Args:
+        functions, others: from ``functions_at_rows`` or ``functions_in_rows``.
+        at, against: words for the moments: ``"during bottlenecks"``.
+    """
+    found = largest_increase(_sums_of(functions), _sums_of(others))
+    if found is not None:
+        return cause_text(found, at=at, against=against)
     return f"{_why_none(functions, others, at, against)}; no cause is named."
 
 
