@@ -73,18 +73,6 @@ def test_labels_stand_in_place_of_the_names_of_the_jobs() -> None:
     assert [its.headline.split(" is ")[0] for its in said] == ["“branch”", "“after”"]
 
 
-def test_the_chart_of_the_parts_speaks_of_gpus_where_there_are_any() -> None:
-    steps = [report_of(steps_table(np.full(50, ms))) for ms in (100.0, 90.0)]
-    charts = [
-        exhibits.waterfall(compare(*jobs))[0]
-        for jobs in ((waiting(1, 40.0), waiting(2, 0.0)), steps)
-    ]
-
-    starts = [chart.caption.partition(".")[0] for chart in charts]
-    assert starts[0] == "Means over the compared steps and all GPUs"
-    assert starts[1] == "Means over the compared steps and all training processes"
-
-
 def test_medians_and_means_that_move_apart_are_both_said() -> None:
     rng = np.random.default_rng(4)
     before, after = (100 * rng.lognormal(0, 0.01, 1000) for _ in range(2))

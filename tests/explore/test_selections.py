@@ -5,7 +5,6 @@ Source of the definitions: docs/rules.md, Slow against normal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 
 import reportgen
 from reportgen.explore import Job, causes, compare, selections, statistics, utilization_within
-from reportgen.profile import SpanTable
 from tests.builders import START_S, Row, timeline_lines, write_system, write_timeline
 
 TRAIN, EVAL = "Step:ModeKeys.TRAIN", "Step:ModeKeys.EVAL"
@@ -306,32 +304,6 @@ def test_each_slow_batch_has_its_use_and_its_functions(tmp_path: Path) -> None:
     assert longest[["function", "inside_us"]].to_numpy().tolist() == [
         ["print", 2.5e6], ["It::GetNext", 0.5e6],
     ]  # fmt: skip
-
-
-class CountedJob(Job):
-    """A job that counts how often its events are gone through."""
-
-    n_times = 0
-
-    def spans(self, **wanted: Any) -> Iterator[SpanTable]:
-        self.n_times += 1
-        return super().spans(**wanted)
-
-
-def test_events_are_gone_through_once_however_many_batches_there_are(tmp_path: Path) -> None:
-    rows: list[Row] = [
-        ("DataLoaderIter", "It::GetNext", START_S + k, START_S + k + 0.5) for k in range(4)
-    ]
-    write_timeline(tmp_path, timeline_lines(rows))
-    job = CountedJob(str(tmp_path))
-    calls = job.framework_metrics()
-    job.n_times = 0
-
-    longest = causes.longest_in_each(job, calls, n=1)
-
-    assert longest["inside_us"].tolist() == [5e5] * 4
-    assert longest["start_time_us"].tolist() == calls["start_time_us"].tolist()
-    assert job.n_times == 1
 
 
 def test_the_window_lies_around_the_first_row_or_at_the_first_event(
