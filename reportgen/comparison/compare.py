@@ -26,7 +26,7 @@ from reportgen.comparison.runs import Run, run_of
 from reportgen.comparison.steps import (
     LEAST_RATIO,
     choose,
-    difference_of_samples,
+    difference_of,
     difference_of_steps,
 )
 from reportgen.comparison.waterfall import WORDS, reasons_of, waterfall
@@ -103,14 +103,18 @@ def verdict_of(step: StepDifference) -> Verdict:
 
 
 def _of_equal_work(before: Run, after: Run, step: StepDifference) -> StepDifference:
-    """Return the difference for equally many samples, where both batch sizes are known."""
+    """Return the difference for equally many samples, where both batch sizes are known.
+
+    A step after takes ``scale`` times as long for the samples of one before as it is.
+    """
     scale = samples_ratio(step)
     if scale is None or abs(scale - 1) < _SAME_BATCH:
         return step
     assert before.steps is not None
     assert after.steps is not None
     chosen = choose(before.steps, after.steps)
-    return difference_of_samples(before.steps, after.steps, chosen, scale=scale)
+    after_ns = scale * after.steps.cycle_ns[chosen.after]
+    return difference_of(before.steps.cycle_ns[chosen.before], after_ns)
 
 
 def is_median_beyond_noise(step: StepDifference) -> bool:

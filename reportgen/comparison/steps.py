@@ -124,17 +124,6 @@ def difference_of_steps(before: Steps, after: Steps, chosen: Chosen) -> StepDiff
     return replace(whole, parts=tuple(parts))
 
 
-def difference_of_samples(
-    before: Steps, after: Steps, chosen: Chosen, *, scale: float
-) -> StepDifference:
-    """Return the difference in the time that the samples of one step before take.
-
-    A step after takes ``scale`` times as long for them as it is.
-    """
-    after_ns = scale * after.cycle_ns[chosen.after]
-    return difference_of(before.cycle_ns[chosen.before].astype(np.float64), after_ns)
-
-
 def _parts(steps: Steps, rows: NDArray[np.bool_]) -> dict[str, Floats]:
     """Return the times outside the work of each step: what drifts on a busy machine is not in them.
 
