@@ -120,6 +120,11 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     unused_ratio = usage.unused_ratio(part.system) if has_gpu else float(is_whole)
     for item in between_steps.between_steps_of(part):
         copied_ns = item.copied_ns if is_unpinned else 0.0
+        ratio = 1.0 if is_whole else idle.ratio if idle else None
+        most_ratio = idle.at_most_ratio if idle else 1.0
+        if is_whole and has_gpu:  # the host may be steps ahead of the GPUs, which then never wait
+            every_ns = max(item.regular_ns + item.grown_ns, 1.0)
+            ratio = most_ratio = min(unused_ratio * item.loop_ns / every_ns, 1.0)
         inside_each_ns, n_training = (0.0, 0) if has_gpu else _inside_ns(part, item.worker)
         yield tables.Between(
             worker=item.worker,
@@ -128,8 +133,8 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             regular_ns=item.regular_ns - copied_ns,
             copied_ns=copied_ns,
             grown_ns=item.grown_ns,
-            idle_ratio=1.0 if is_whole else idle.ratio if idle else None,
-            idle_at_most_ratio=idle.at_most_ratio if idle else 1.0,
+            idle_ratio=ratio,
+            idle_at_most_ratio=most_ratio,
             is_waiting_known=item.is_waiting_known,
             unused_ratio=unused_ratio,
             has_gpu=has_gpu,

@@ -97,6 +97,19 @@ def test_no_more_can_be_won_than_the_gpus_leave_unused() -> None:
     assert found.estimate.share_ratio == pytest.approx(1 - np.mean(use) / 100, abs=0.01)
 
 
+@pytest.mark.parametrize(("use", "most_ratio"), [(97.0, 0.0), (80.0, 0.2)])
+def test_a_host_that_is_steps_ahead_of_the_gpus_costs_at_most_what_they_leave_unused(
+    use: float, most_ratio: float
+) -> None:
+    found = finding(run(RULE, job(0.3, use=use)), "FW-1")
+
+    is_told = found is not None and found.severity is Severity.WARNING
+    assert is_told is (most_ratio > 0)
+    if found is not None and is_told:
+        assert found.estimate is not None
+        assert found.estimate.share_ratio == pytest.approx(most_ratio, abs=0.01)
+
+
 def test_where_steps_were_recorded_but_not_one_wait_the_time_between_them_is_no_work() -> None:
     """Not recorded is not zero: what lies between may be waiting."""
     part = job(0.2, is_keras=False)
