@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reportgen.diagnosis.evidence import evidence_for, winnable
+from reportgen.diagnosis.evidence import evidence_for
 from reportgen.diagnosis.explanations import (
     EXPLAINS_RATIO,
     NAMED_BY,
@@ -145,7 +145,6 @@ def _cause(
     return replace(
         finding,
         severity=severity,
-        estimate=winnable(finding, results),
         attributed_ratio=attributed,
         evidence=evidence,
         possible_causes=possible_causes(finding, results),

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reportgen.results import Estimate, Evidence, Finding, RuleResult
+from reportgen.results import Evidence, Finding, RuleResult
 from reportgen.results.causes import Cause
 from reportgen.text import write
-from reportgen.units import speedup_at_most
 
 _PCT_OF_RATIO = 100
 
@@ -50,14 +49,6 @@ LOOP_WAITS = Sign(
     present="Training waits for data {value:pct} of its time.",
     absent="Training waits for data only {value:pct} of its time.",
 )  # fmt: skip
-LOADS_AT_LIMIT = Sign(
-    rule="Dataloader", metric="at_limit_ratio", limit_pct=50,
-    present="The disk or the network delivers data for {value:pct} of the loop as fast as it can: "
-    "as long as it does, only about the rest can be saved elsewhere.",
-)  # fmt: skip
-IN_DOUBT_RATIO = 0.08
-"""Rates in samples scatter, and a disk with other readers is faster or slower: simulated jobs saved
-up to eight points more than the rest, and a bound must not be too low."""
 COPIES_BLOCK = Sign(
     rule="Dataloader", metric="copies_at_most_ratio", limit_pct=4,
     present="GPUs may wait for copies from memory that is not pinned {value:pct} of the time.",
@@ -139,10 +130,10 @@ HYPOTHESES: Mapping[str, tuple[Signs, Signs]] = {
     Cause.SLOW_INPUT: ((LOOP_WAITS,), ()),
     Cause.NO_PREFETCH: ((LOOP_WAITS,), ()),
     Cause.UNPINNED_MEMORY: ((COPIES_BLOCK,), ()),
-    Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, LOADS_AT_LIMIT, SLOW_IN_RHYTHM)),
-    Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS, LOADS_AT_LIMIT)),
-    Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS, LOADS_AT_LIMIT)),
-    Cause.SLOWING_DOWN: ((), (LOOP_WAITS, LOADS_AT_LIMIT)),
+    Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, SLOW_IN_RHYTHM)),
+    Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS)),
+    Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS,)),
+    Cause.SLOWING_DOWN: ((), (LOOP_WAITS,)),
     Cause.GPU_UNDERUSED: ((), (LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)),
     Cause.GPU_SWINGS: ((LOOP_WAITS, BETWEEN_STEPS), ()),
     Cause.SMALL_KERNELS: ((SHORT_KERNELS,), (HOST_LOADS,)),
@@ -177,14 +168,3 @@ def is_ruled_out(cause: str, results: Sequence[RuleResult]) -> bool:
     by_id = {str(result.id): result for result in results}
     signs, _ = HYPOTHESES.get(cause, ((), ()))
     return any(said is not None and not said[0] for said in (sign.read(by_id) for sign in signs))
-
-
-def winnable(finding: Finding, results: Sequence[RuleResult]) -> Estimate | None:
-    """Return the gain of mending a cause alone: at most what loading at its limit leaves."""
-    _, excludes = HYPOTHESES.get(finding.cause, ((), ()))
-    metrics = (result.metrics for result in results if result.id == LOADS_AT_LIMIT.rule)
-    at_limit = next(metrics, {}).get(LOADS_AT_LIMIT.metric)
-    if finding.estimate is None or at_limit is None or LOADS_AT_LIMIT not in excludes:
-        return finding.estimate
-    share = round(min(finding.estimate.share_ratio, 1 - at_limit + IN_DOUBT_RATIO), 6)
-    return Estimate(share_ratio=share, speedup_at_most=speedup_at_most(share))

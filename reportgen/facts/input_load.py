@@ -47,8 +47,8 @@ class InputLoad:
         hot_ratio: median share of cores above 90 %, 0-1.
         flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
             the 99th percentile of means in the loop; 0 where hardly anything is received.
-        disk_ratio, network_ratio: bytes per second that came in over the whole loop, by those
-            while it waited: how much of the loop loading takes if it sets the pace; 0 if unknown.
+        disk_ratio: bytes per second that the disk delivered over the whole loop, by those while it
+            waited; 0 if unknown.
     """
 
     n_cores: int
@@ -58,7 +58,6 @@ class InputLoad:
     flat_ratio: float
     waited_ns: int = 0
     disk_ratio: float = 0.0
-    network_ratio: float = 0.0
 
     @property
     def waits_for_disk(self) -> bool:
@@ -143,7 +142,6 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
         hot_ratio=float(np.median(hot[is_within])) / n_cores,
         flat_ratio=_flat_ratio(system, is_within, in_loop),
         disk_ratio=_pace_ratio(sum_of(system, SeriesKind.READ_RATE), is_within, in_loop),
-        network_ratio=_pace_ratio(usage.input_bytes_per_s(system), is_within, in_loop),
     )
 
 

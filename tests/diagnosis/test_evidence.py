@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import pytest
-
 from reportgen.diagnosis import diagnose
 from reportgen.diagnosis.evidence import HYPOTHESES
 from reportgen.results import Cause, Evidence, RuleId, RuleResult, Severity, Status
@@ -53,29 +49,6 @@ def test_a_rule_that_did_not_look_is_silent_and_so_is_the_one_of_the_finding() -
         ]
     )
     assert own.findings[0].evidence == ()
-
-
-@pytest.mark.parametrize(("at_limit_ratio", "saved"), [(0.9, 0.18), (0.5, 0.53), (None, 0.53)])
-def test_work_of_a_loop_whose_input_is_at_its_limit_saves_what_that_leaves(
-    at_limit_ratio: float | None, saved: float
-) -> None:
-    work = finding("FW-1", Severity.CRITICAL, 0.53, cause=Cause.WORK_BETWEEN_STEPS)
-    slow = finding("DL-1", Severity.WARNING, 0.09, cause=Cause.IO_WAIT)
-    known = {} if at_limit_ratio is None else {"at_limit_ratio": at_limit_ratio}
-    loader = replace(measured("Dataloader", **known), findings=(slow,))
-    swings = finding("GPU-2", Severity.WARNING, 0.6, cause=Cause.GPU_SWINGS)
-
-    found = {
-        item.id: item
-        for of in diagnose([result("OverallFrameworkMetrics", work, swings), loader])
-        for item in of.findings
-    }
-
-    assert found["FW-1"].estimate is not None
-    assert found["FW-1"].estimate.share_ratio == pytest.approx(saved)
-    assert found["GPU-2"].symptom_of == ("FW-1",), "the time still goes there"
-    assert found["DL-1"].estimate == slow.estimate
-    assert any("as fast as it can" in item.text for item in found["FW-1"].evidence) == bool(known)
 
 
 def test_every_sign_reads_a_rule_that_exists() -> None:

@@ -683,28 +683,6 @@ def test_a_flat_rate_is_the_limit_only_where_loaders_do_not_compute(
     assert loud(result) == [("DL-1", cause)]
 
 
-@pytest.mark.parametrize(("rate_between", "expected"), [(1.0, 1.0), (0.5, 0.6), (0.0, 0.2)])
-@pytest.mark.parametrize(("name", "waiting"), [("receive", 0.0), ("read", 8.0)])
-def test_loading_at_a_limit_takes_as_much_of_the_loop_as_bytes_come_in(
-    rate_between: float, expected: float, name: str, waiting: float
-) -> None:
-    # The loop waits for 0.2 s of each second: in one sample of five.
-    rows = training(wait_s=0.2, loaders=4, n_steps=200)
-    columns = {f"cpu{core}": [10.0] * 601 for core in range(8)}
-    columns |= {f"cpu{core}_iowait": [waiting] * 601 for core in range(8)}
-    columns[name] = [100e6, *[100e6 * rate_between] * 4] * 120 + [100e6]
-    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
-    metrics = run(RULE, replace(node(rows, cores=8), system=system)).metrics
-
-    assert metrics["at_limit_ratio"] == pytest.approx(expected, abs=0.02)
-
-
-def test_loading_that_is_never_waited_for_has_no_limit() -> None:
-    result = sampled(training(loaders=4, n_steps=200), cores=8, cpu=10, receive=100e6)
-
-    assert "at_limit_ratio" not in result.metrics
-
-
 def test_what_workers_exchange_is_no_input() -> None:
     # Gradients come and go while the loop does not wait: 100 MB/s of data are all there is then.
     rows = training(wait_s=0.2, loaders=4, n_steps=200)

@@ -67,7 +67,7 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
             *tables.wait_histogram(job.wait_ns),
             *tables.loader_table(job.loaders),
         ),
-        metrics=_metrics(job, params) if job.seconds or job.waiting else {},
+        metrics=_metrics(job) if job.seconds or job.waiting else {},
     )
 
 
@@ -95,17 +95,15 @@ def _setup(job: NodeLoaders) -> Mapping[str, JsonValue]:
     }
 
 
-def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
+def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
     wait_s = job.wait_ns / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
-    at_limit = _at_limit_ratio(job, params) if job.load and _matters(job, params) else 0.0
     return {
         "waits": int(wait_s.size),
         "wait_p50_s": p50,
         "wait_p95_s": p95,
         "waited_ratio": job.worst.ratio if job.worst else None,
         **_copies_at_most(job),
-        **({"at_limit_ratio": at_limit} if at_limit else {}),
     }
 
 
@@ -118,12 +116,6 @@ def _copies_at_most(job: NodeLoaders) -> dict[str, float]:
         return {}
     most_ratio = 0.0 if pinned else job.ratio_of(job.hand_over_most_ns)
     return {"copies_at_most_ratio": round(most_ratio, 6)}
-
-
-def _at_limit_ratio(job: NodeLoaders, params: Params) -> float:
-    """Return how much of the loop loading takes where the disk or the network sets its pace."""
-    cause, load = _cause_of(job, params), slowest_load(job.load)
-    return {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}.get(cause, 0.0)
 
 
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
