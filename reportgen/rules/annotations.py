@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from reportgen.merging import joint_codes, merge_by, sum_of_known
 from reportgen.profile import RankTrace, SpanTable
 from reportgen.profile.trace_tables import NONE, Codes, SliceKind, Times
 from reportgen.results import Choice, Exhibit, Place, Role, RuleId, Section
-from reportgen.rules.base import About, Need, Outcome, Part, Rule
+from reportgen.rules.base import About, Need, NoParams, Outcome, Part, Rule
 from reportgen.rules.kit import (
     col,
     concat,
-    count,
     derived,
     histogram,
     left_out,
@@ -50,20 +49,9 @@ ABOUT = About(
     hint_when_skipped="""Mark parts of the script: with torch.profiler.record_function("name"): …
         or, recorded by reportgen record, with reportgen.annotate("name"): …""",
 )
-LEFT_OUT = """ Of {every:n} names that repeat, the {shown:n} that take the most time can be chosen;
-    with --set Annotations.histograms={every} all of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """How many annotations are drawn."""
-
-    histograms: int = count(
-        100,
-        "how many of the longest that repeat have a histogram to choose",
-        unit="annotations",
-        source="each is a chart in the page: more make it larger",
-    )
+MOST_HISTOGRAMS = 100
+"""Each histogram to choose is a chart in the page: more make it larger."""
+LEFT_OUT = " Of {every:n} names that repeat, the {shown:n} that take the most time can be chosen."
 
 
 @row
@@ -87,7 +75,7 @@ class Annotation:
     gpu_ns: int | None = col("us", name="gpu_time_us", per=NS_PER_US, reduce=sum_of_known)
 
 
-def measure(part: Part, _params: Params) -> tuple[Annotation, ...]:
+def measure(part: Part, _params: NoParams) -> tuple[Annotation, ...]:
     """Measure the annotations of a part by name, those of frameworks left out."""
     return _of_trace(part) if isinstance(part, RankTrace) else _of_events(part.spans)
 
@@ -192,19 +180,19 @@ def _helpers(trace: RankTrace, thread: int) -> set[int]:
     return told | (others - set(flows.to_thread.tolist()) - {NONE})
 
 
-def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
+def judge(ranks: Sequence[tuple[Annotation, ...]], _params: NoParams) -> Outcome:
     """Show the annotations of all ranks, the longest in all first."""
     groups = merge_by(concat(ranks), lambda item: item.name).values()
     every = sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
     return Outcome(
         missing="" if every else "No ranges of record_function, NVTX or annotate were recorded.",
-        exhibits=_exhibits(every, params),
+        exhibits=_exhibits(every),
     )
 
 
-def _exhibits(every: Sequence[Annotation], params: Params) -> Iterator[Exhibit]:
+def _exhibits(every: Sequence[Annotation]) -> Iterator[Exhibit]:
     repeated = [item for item in every if item.duration_ns.size > 1]
-    chosen = repeated[: params.histograms]
+    chosen = repeated[:MOST_HISTOGRAMS]
     rest = left_out(LEFT_OUT, shown=len(chosen), every=len(repeated))
     for place, item in enumerate(chosen, start=1):
         bins = bin_together([tally_values(item.duration_ns)])
@@ -243,7 +231,7 @@ RULE = Rule(
     title="Annotations",
     about=ABOUT,
     needs=(Need.KERNELS, Need.FRAMEWORK),
-    params=Params,
+    params=NoParams,
     measure=measure,
     judge=judge,
 )
