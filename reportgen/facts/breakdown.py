@@ -21,7 +21,7 @@ from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SpanSource, SpanTable
-from reportgen.profile.spans import LOADER_PROCESS, STEP_PREFIX, Words, where_word
+from reportgen.profile.spans import EPOCH_END, LOADER_PROCESS, STEP_PREFIX, Words, where_word
 
 LISTED_FROM_RATIO = 0.02
 """Operators and Horovod activities with more than 2 % are listed, as in AWS's results."""
@@ -217,8 +217,11 @@ def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:
 
 
 def is_function(spans: SpanTable) -> Mask:
-    """Return an (n,) mask of the events that are functions: neither steps nor process lives."""
-    is_other = spans.in_phases((LOADER_PROCESS,)) | (classes_of(spans) == SpanClass.STEP)
+    """Return an (n,) mask of the events that are functions.
+
+    Steps, lives of processes and the time between two epochs only hold functions.
+    """
+    is_other = spans.in_phases((LOADER_PROCESS, EPOCH_END)) | (classes_of(spans) == SpanClass.STEP)
     return np.asarray(~is_other)
 
 

@@ -7,7 +7,7 @@ threads count once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -219,7 +219,13 @@ class Contrast:
 
 
 def contrast_of(
-    part: NodeProfile, windows: Union, others: Union, *, worker: str = "", usual_ns: float = 0.0
+    part: NodeProfile,
+    windows: Union,
+    others: Union,
+    *,
+    worker: str = "",
+    usual_ns: float = 0.0,
+    n_times: int | None = None,
 ) -> Contrast:
     """Compare windows with other ones, whose ends are those of the loop.
 
@@ -229,6 +235,7 @@ def contrast_of(
         others: the same as usual.
         worker: whose functions are compared; nobody's where it is empty.
         usual_ns: how long the windows would have lasted together as usual.
+        n_times: how often something was slow, where it takes several windows each time.
     """
     ends_ns = [*others.start_ns[:1].tolist(), *others.end_ns[-1:].tolist()]
     loop_ns = (ends_ns[0], ends_ns[1]) if ends_ns else (0, -1)
@@ -236,5 +243,6 @@ def contrast_of(
     if worker:
         own = part.spans.where(part.spans.worker == part.spans.workers.index(worker))
         contents = window_contents(own, windows, others, usual_ns=usual_ns)
+        contents = replace(contents, n_slow=n_times or contents.n_slow)
     loads = loads_of(part.system, windows, loop_ns)
     return Contrast(node=part.node, worker=worker, contents=contents, loads=loads)

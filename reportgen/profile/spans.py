@@ -20,7 +20,8 @@ from reportgen.profile.memo import Memo
 NO_STEP = -1
 STEP_PREFIX = "Step:"
 LOADER_PROCESS = "DataLoaderWorker"
-"""Phases whose events are steps, and lives of a loader's processes."""
+EPOCH_END = "EpochEnd"
+"""Phases of steps, of the lives of a loader's processes, and of the time between two epochs."""
 TRAINING_PHASES = ("TRAIN", "GLOBAL")
 """The phases that stand for the training, the better one first."""
 FETCH = "DataLoaderIter"

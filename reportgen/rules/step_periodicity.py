@@ -242,6 +242,7 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
             others,
             worker=worker,
             usual_ns=rows.size * others.length_ns / others.start_ns.size,
+            n_times=events.row.size,
         ),
     )
     return replace(item, label=write(EVERY[item.unit], p=item))

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.facts.contrast import Gauge, Work, differences_of, loads_of, window_contents
+from reportgen.facts.contrast import (
+    Gauge,
+    Work,
+    contrast_of,
+    differences_of,
+    loads_of,
+    window_contents,
+)
 from reportgen.facts.intervals import Union
 from reportgen.profile import SpanTable
-from tests.builders import START_S, ns, span_table, system_table
+from tests.builders import START_S, node_profile, ns, span_table, system_table
 
 
 def spans(*rows: tuple[str, str, float, float]) -> SpanTable:
@@ -88,3 +95,17 @@ def test_nothing_differs_in_windows_that_last_as_usual() -> None:
     contents = window_contents(table, windows((10, 14)), windows((20, 24)), usual_ns=4e9)
 
     assert differences_of(contents) == []
+
+
+def test_each_time_may_take_several_windows_and_the_time_between_epochs_is_no_function() -> None:
+    table = spans(
+        ("EpochEnd", "between two epochs", 10, 14),
+        ("DataLoaderIterInitialize", "It.__init__", 10, 13),
+    )
+    part = node_profile(spans=table)
+    contrast = contrast_of(
+        part, windows((10, 12), (12, 14)), windows((20, 21)), worker=table.workers[0], n_times=1
+    )
+    (longest, *_) = differences_of(contrast.contents)
+
+    assert (longest.function, longest.slow_ns) == ("It.__init__", 3e9)
