@@ -19,12 +19,18 @@ from typing import Any
 Shape = Sequence[int]
 
 
-class WorkKind(StrEnum):
-    """The class of an operator whose operations can be counted."""
+class WorkClass(StrEnum):
+    """What a kernel does; operations of the first three can be counted."""
 
     MATMUL = "matrix products"
     CONVOLUTION = "convolutions"
     ATTENTION = "attention"
+    ELEMENTWISE = "elementwise and reductions"
+    COPY = "copies"
+    OTHER = "other"
+
+
+COUNTED = (WorkClass.MATMUL, WorkClass.CONVOLUTION, WorkClass.ATTENTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +39,10 @@ class Inputs:
 
     Attributes:
         dims: sizes of each input; ``()`` for one that is no tensor, lists of sizes for a list.
-        types: the type of each input, ``c10::BFloat16``; ``()`` where the trace has none.
         values: the value of each input that is no tensor, as text; ``()`` where the trace has none.
     """
 
     dims: tuple[Any, ...]
-    types: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
 
     def shape(self, place: int, *n_dims: int) -> Shape | None:
@@ -70,7 +74,7 @@ class Work:
         product: (M, N, K) of a matrix product; of a batch, those of one; empty for other classes.
     """
 
-    kind: WorkKind
+    kind: WorkClass
     flops: int
     least_elements: int
     is_at_most: bool = False
@@ -95,7 +99,7 @@ def has_formula(name: str) -> bool:
 
 def _product(m: int, n: int, k: int, *, n_batches: int = 1) -> Work:
     return Work(
-        kind=WorkKind.MATMUL,
+        kind=WorkClass.MATMUL,
         flops=2 * n_batches * m * n * k,
         least_elements=n_batches * (m * k + k * n + m * n),
         product=(m, n, k),
@@ -199,7 +203,7 @@ def _spread(option: Any, n_dims: int) -> Shape | None:
 
 
 def _of_convolution(flops: int, least_elements: int) -> Work:
-    return Work(kind=WorkKind.CONVOLUTION, flops=flops, least_elements=least_elements)
+    return Work(kind=WorkClass.CONVOLUTION, flops=flops, least_elements=least_elements)
 
 
 def _convolution_forward(inputs: Inputs) -> Work | None:
@@ -300,7 +304,7 @@ def _of_attention(
     n_outputs = prod(query[:-1]) * value_width
     n_elements = prod(query) + prod(key) + prod(value) + n_outputs
     return Work(
-        kind=WorkKind.ATTENTION,
+        kind=WorkClass.ATTENTION,
         flops=2 * n_pairs * each // (2 if is_half else 1),
         least_elements=n_elements * (2 if places.is_backward else 1),
         is_at_most=is_at_most,

@@ -12,14 +12,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from reportgen.arrays import Mask, Rows
 from reportgen.facts.device_busy import communication_rows, rows_named
 from reportgen.facts.kernel_names import Precision, read_computing, short_name
-from reportgen.facts.operator_flops import Inputs, Work, WorkKind, has_formula, work_of
+from reportgen.facts.operator_flops import Inputs, Work, WorkClass, has_formula, work_of
 from reportgen.facts.operators import launching_operators, slices_around, slices_open_at
 from reportgen.facts.traced_steps import step_rows
 from reportgen.merging import joint_codes, sums_by_code
@@ -44,17 +43,6 @@ _ELEMENT_BYTES = {
     Precision.FP64: 8, Precision.FP32: 4, Precision.TF32: 4, Precision.FP16: 2, Precision.BF16: 2,
     Precision.FP8: 1,
 }  # fmt: skip
-
-
-class WorkClass(StrEnum):
-    """What a kernel does."""
-
-    MATMUL = WorkKind.MATMUL.value
-    CONVOLUTION = WorkKind.CONVOLUTION.value
-    ATTENTION = WorkKind.ATTENTION.value
-    ELEMENTWISE = "elementwise and reductions"
-    COPY = "copies"
-    OTHER = "other"
 
 
 _WITH_FORMULA, _COPY, _ELEMENT, _OTHER = range(4)
@@ -245,7 +233,7 @@ def _word(words: tuple[str, ...], code: int) -> str:
 def _class_of(name: str, kind: int, work: Work | None) -> WorkClass:
     """Return the class of a call, also where inputs or the operator are missing: by its name."""
     if work:
-        return WorkClass(work.kind.value)
+        return work.kind
     if kind not in {_WITH_FORMULA, _OTHER}:
         return _CLASSES[kind]
     named = next((found for words, found in _BY_NAME if words.search(name)), None)

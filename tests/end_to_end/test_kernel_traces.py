@@ -180,48 +180,6 @@ def test_no_secret_of_a_trace_reaches_any_output(tmp_path: Path) -> None:
         assert SECRET.encode() not in path.read_bytes(), path.name
 
 
-def test_top_says_how_many_kernels_are_shown_one_by_one(tmp_path: Path) -> None:
-    names = [f"kernel_{number}" for number in range(4)]
-    events = [
-        event
-        for place, name in enumerate(names)
-        for event in (
-            launch(100 * place, correlation=place + 1),
-            kernel(100 * place + 10, 5 + place, name=name, correlation=place + 1),
-        )
-    ]
-    write_trace(tmp_path / "rank0.json", trace_text(events))
-
-    run = run_command("rank0.json", "-o", "out", "--top", "2", *SUMMARY, cwd=tmp_path)
-
-    assert run.code == 0, run.stderr
-    path = tmp_path / "out" / "profiler-report" / "KernelTime.json"
-    exhibits = json.loads(path.read_text())["reportgen"]["exhibits"]
-    by_id = {item["id"]: item for item in exhibits}
-    parts = [row[0] for row in by_id["top_by_time"]["rows"]]
-    assert parts == ["kernel_3", "kernel_2", "others (2 kernels)"]
-    assert len(by_id["kernels"]["rows"]) == 4
-
-
-def test_kernels_of_a_name_of_ones_own_are_communication_everywhere(tmp_path: Path) -> None:
-    events = [
-        kernel(0, 10, name="exchange_tokens", correlation=1),
-        kernel(20, 30, name="k", correlation=2),
-    ]
-    write_trace(tmp_path / "rank0.json", trace_text(events))
-
-    run = run_command(
-        "rank0.json", "-o", "out", "--communication", "^exchange_", *SUMMARY, cwd=tmp_path
-    )
-
-    assert run.code == 0, run.stderr
-    folder = tmp_path / "out" / "profiler-report"
-    budget = json.loads((folder / "GPUTimeBudget.json").read_text())["reportgen"]
-    assert budget["metrics"]["exposed_communication_ratio"] == pytest.approx(0.2)
-    activity = json.loads((folder / "GPUActivity.json").read_text())["reportgen"]
-    assert activity["metrics"]["exposed_communication_ratio"] == pytest.approx(0.2)
-
-
 @pytest.mark.parametrize("pattern", ["(", "", "*x"])
 def test_what_is_no_regular_expression_is_told(tmp_path: Path, pattern: str) -> None:
     write_trace(tmp_path / "rank0.json", trace_text([kernel(0, 10, name="k", correlation=1)]))

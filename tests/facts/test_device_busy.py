@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,6 @@ from reportgen.facts.device_busy import (
     Window,
     WindowKind,
     fine_use,
-    narrow,
     time_in,
     unions_of,
     use_together,
@@ -76,14 +74,6 @@ def test_bins_add_up_to_the_window_and_to_its_busy_time(
     assert (use.busy_ns <= use.length_ns).all()
 
 
-def test_a_common_window_gives_120_to_300_bins_of_round_width() -> None:
-    for length_ns in (1_000_000, 33_000_000, 770_000_000, 9_900_000_000):
-        use = use_together([fine(0, length_ns)])
-
-        assert 120 <= use.time_s.size <= 300
-        assert str(use.width_ns).strip("0") in {"1", "2", "5"}
-
-
 def test_recordings_far_apart_begin_together() -> None:
     devices = [fine(0, 10_000_000), fine(0, 10_000_000, origin_ns=3_600_000_000_000)]
 
@@ -91,22 +81,3 @@ def test_recordings_far_apart_begin_together() -> None:
     assert use.is_apart
     assert use.time_s.size <= 300
     assert (use.length_ns > 0).all(axis=0).sum() > 100
-
-
-def test_recordings_side_by_side_stay_where_they_are() -> None:
-    devices = [fine(0, 10_000_000), fine(5_000_000, 10_000_000)]
-
-    use = use_together(devices)
-    assert not use.is_apart
-    assert (use.length_ns[0] > 0).tolist() != (use.length_ns[1] > 0).tolist()
-    assert (use.length_ns[1, use.time_s < 0.005 - use.width_ns / 1e9] == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("most_ns", "width"), [(2**15 - 1, 2), (2**15, 4), (2**31 - 1, 4), (2**31, 8)]
-)
-def test_times_are_narrow_only_where_they_fit(most_ns: int, width: int) -> None:
-    found = narrow(np.array([0, most_ns]))
-
-    assert found.itemsize == width
-    assert found.tolist() == [0, most_ns]

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from reportgen.facts import intervals
 from reportgen.facts.intervals import (
     Nesting,
     Union,
@@ -42,16 +39,6 @@ def ends(intervals: Pairs) -> tuple[np.ndarray, np.ndarray]:
     return array[:, 0], array[:, 1]
 
 
-@given(pairs, st.lists(st.integers(0, 80), max_size=8))
-def test_an_interval_spans_a_moment_on_its_edges_too(intervals: Pairs, moments: list[int]) -> None:
-    at = np.array(moments, dtype=np.int64)
-    found = overlaps_any(*ends(intervals), at, at)
-
-    assert found.tolist() == [
-        any(start <= moment <= end for moment in moments) for start, end in intervals
-    ]
-
-
 @given(pairs, pairs)
 def test_overlap_is_closed_on_both_sides(intervals: Pairs, others: Pairs) -> None:
     found = overlaps_any(*ends(intervals), *ends(others))
@@ -60,17 +47,6 @@ def test_overlap_is_closed_on_both_sides(intervals: Pairs, others: Pairs) -> Non
         any(start <= other_end and other_start <= end for other_start, other_end in others)
         for start, end in intervals
     ]
-
-
-@given(pairs)
-def test_merged_intervals_are_apart_and_cover_the_same_moments(intervals: Pairs) -> None:
-    covered = {moment for start, end in intervals for moment in range(start, end + 1)}
-
-    union = union_of(*ends(intervals))
-
-    merged = list(zip(union.start_ns.tolist(), union.end_ns.tolist(), strict=True))
-    assert {moment for start, end in merged for moment in range(start, end + 1)} == covered
-    assert all(end < start for (_, end), (start, _) in pairwise(merged))
 
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=10)
@@ -156,20 +132,6 @@ def nested(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     return draw(st.permutations(rows))
 
 
-def test_an_operator_inside_another_is_taken_out_of_its_self_time() -> None:
-    # conv2d 0-100 calls convolution 10-90, which calls two kernels
-    start, end, thread = columns([(0, 100, 0), (10, 90, 0), (20, 40, 0), (40, 80, 0)])
-
-    assert parents_of(start, end, thread).tolist() == [-1, 0, 1, 1]
-    assert self_times_ns(start, end, thread).tolist() == [20, 20, 20, 40]
-
-
-def test_events_of_other_threads_are_neighbours() -> None:
-    start, end, thread = columns([(0, 100, 0), (10, 90, 1)])
-
-    assert parents_of(start, end, thread).tolist() == [-1, -1]
-
-
 def test_an_event_that_begins_where_another_ends_is_no_child() -> None:
     start, end, thread = columns([(0, 10, 0), (10, 20, 0)])
 
@@ -200,18 +162,6 @@ def test_self_times_add_up_to_the_time_in_which_anything_ran(
     assert self_ns.sum() == sum(
         union_of(start[thread == code], end[thread == code]).length_ns for code in range(3)
     )
-
-
-@given(nested())
-def test_a_parent_holds_its_child(rows: list[tuple[int, int, int]]) -> None:
-    start, end, thread = columns(rows)
-    parent = parents_of(start, end, thread)
-    inner = np.flatnonzero(parent >= 0)
-    outer = parent[inner]
-
-    assert (start[outer] <= start[inner]).all()
-    assert (end[outer] >= end[inner]).all()
-    assert (thread[outer] == thread[inner]).all()
 
 
 Spans = list[tuple[float, float]]
@@ -245,13 +195,6 @@ def nested_spans(draw: st.DrawFn, low: int = 0, high: int = 60, depth: int = 3) 
             if depth:
                 found += draw(nested_spans(start, end, depth - 1))
     return found
-
-
-def test_self_time_leaves_out_what_is_inside() -> None:
-    nesting = nest(*arrays([(0, 100), (10, 40), (15, 20), (50, 60), (200, 210)]))
-
-    assert nesting.parent.tolist() == [-1, 0, 1, 0, -1]
-    assert self_us_of(nesting).tolist() == [60.0, 25.0, 5.0, 10.0, 10.0]
 
 
 def test_the_innermost_slice_around_a_moment_is_found() -> None:
@@ -324,25 +267,3 @@ def test_any_depth_and_any_number_at_one_moment_take_little_time() -> None:
     assert innermost_at(deep, np.full(n, 5 * n // 2))[0] == n // 2 - 1
     assert self_us_of(at_once).sum() == 0
     assert innermost_at(at_once, np.zeros(n, dtype=np.int64)).max() == -1
-
-
-def test_many_moments_are_looked_up_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    nesting = nest(ns([0, 1, 2, 6]), ns([5, 4, 3, 7]))
-    time_ns = np.arange(-1_000, 9_000, 500)
-    whole = innermost_at(nesting, time_ns)
-    assert whole.tolist()[4:8] == [1, 1, 2, 2]
-    monkeypatch.setattr(intervals, "_MOMENTS_AT_ONCE", 3)
-    assert innermost_at(nesting, time_ns).tolist() == whole.tolist()
-
-
-def test_a_union_of_many_intervals_does_not_depend_on_where_they_are_cut() -> None:
-    rng = np.random.default_rng(1)
-    start_ns = np.sort(rng.integers(0, 10**7, 400_000))
-    end_ns = start_ns + rng.integers(0, 50, start_ns.size)
-    order = rng.permutation(start_ns.size)
-    union = union_of(start_ns[order], end_ns[order])
-
-    assert (union.start_ns[1:] > union.end_ns[:-1]).all()
-    assert covered_each(union, start_ns, end_ns).tolist() == (end_ns - start_ns).tolist()
-    assert np.isin(union.start_ns, start_ns).all()
-    assert np.isin(union.end_ns, end_ns).all()

@@ -147,25 +147,8 @@ def test_names_say_what_people_know(name: str, short: str) -> None:
     assert short_names([name, name]) == [short, short]
 
 
-def test_long_arguments_are_told_apart_by_their_own_words() -> None:
-    names = [
-        f"void at::native::index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<"
-        f"at::native::copy_kernel(at::TensorIterator&)::{{lambda(int)#{number}}}> >(int)"
-        for number in (1, 2)
-    ]
-
-    assert short_names(names) == [
-        "index_elementwise_kernel gpu_index_kernel<#1>",
-        "index_elementwise_kernel gpu_index_kernel<#2>",
-    ]
-
-
 def test_what_no_word_tells_apart_has_its_full_name() -> None:
     assert short_names(["f<int*>(x)", "f<int>(x)"]) == ["f<int*>(x)", "f<int>(x)"]
-
-
-def test_names_without_arguments_are_told_apart_by_other_words() -> None:
-    assert short_names(["void a::f(int)", "void b::f(int)"]) == ["f<a>", "f<b>"]
 
 
 @needs_shared_data

@@ -27,7 +27,6 @@ def rows() -> list[tuple[str, dict[str, str]]]:
 def inputs_of(row: dict[str, str]) -> Inputs:
     return Inputs(
         dims=tuple(ast.literal_eval(row["Input Dims_first"])),
-        types=tuple(ast.literal_eval(row["Input type_first"])),
         values=tuple(ast.literal_eval(row["Concrete Inputs_first"])),
     )
 

@@ -115,13 +115,6 @@ def test_ranks_that_join_late_or_die_are_matched_by_time() -> None:
     ]
 
 
-def test_clocks_are_aligned_by_their_origins() -> None:
-    shifted = rank_trace(gpu=[(KERNEL, 40.0, 50.0)], rank=1, origin_ns=10_000)
-    result = run(collectives.RULE, rank(0, 0.0), shifted)
-
-    assert stragglers(result) == [(0, 50.0, 0), (1, 0.0, 1)]
-
-
 def test_bandwidth_counts_the_larger_side_and_the_bus_factor() -> None:
     said = {
         "name": "allreduce",
@@ -299,12 +292,6 @@ def test_clocks_that_differ_change_no_waiting(skew_ns: int) -> None:
         host * skew_ns / 1_000 for host in range(HOSTS)
     ]
     assert same.exhibit("clocks") is None
-
-
-def test_hosts_that_all_ranks_differ_in_are_not_named() -> None:
-    late = rank(1, 50.0, 50.0)
-    result = run(collectives.RULE, rank(0, 0.0, 0.0), late)
-    assert "host" not in result.findings[0].text
 
 
 def stepping(number: int, *compute_us: float, n_steps: int = 2) -> RankTrace:

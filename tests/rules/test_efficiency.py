@@ -191,6 +191,9 @@ def test_mfu_is_the_time_at_the_peak_as_a_share_of_the_steps() -> None:
     assert "100.0 % matrix products at 50.0 % of the peak" in caption(result, "peak_bands")
     assert "25.0 % of their time (MFU)" in caption(result, "peak_bands")
     assert result.metrics["mfu_ratio"] == pytest.approx(0.25, rel=1e-3)
+    slower = replace(product(lasts_us=AT_PEAK_US * 2, steps=((0, 0.0, AT_PEAK_US * 12),)), rank=1)
+    both = run(RULE, trace, slower)
+    assert both.metrics["mfu_ratio"] == pytest.approx(2 / 16, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -275,12 +278,6 @@ def test_element_work_is_bound_by_its_bytes() -> None:
     assert column(result, "operators", "pct_of_bandwidth")[0] == pytest.approx(50.0, rel=1e-3)
     assert [item.id for item in result.findings] == ["EFF-2"]
     assert "at 50.0 % of the memory's bandwidth" in result.findings[0].text
-
-
-def test_the_peak_is_a_parameter_of_the_command_line() -> None:
-    params = resolve_params((RULE,), {"Efficiency.gpu_peak": "bf16=989,memory=3350"})
-
-    assert params[RULE.id].gpu_peak == "bf16=989,memory=3350"
 
 
 def test_attention_that_is_only_bounded_is_no_known_work() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from reportgen.errors import ConfigError
-from reportgen.intake import discover, read_node
 from reportgen.results import Counters, ReasonCode, RuleResult, Status
 from reportgen.results.packed_columns import unpack
 from reportgen.rules.gpu_time_budget import RULE
@@ -21,7 +20,6 @@ from tests.builders import START_S, known, node_profile, ns, system_table
 from tests.rules.framework_jobs import rows_of
 from tests.rules.kernels.builders import gap_trace
 from tests.rules.samples import run
-from tests.shared_data import SHARED_DATA, needs_shared_data
 
 STEP = "Step:ModeKeys.TRAIN"
 
@@ -144,24 +142,10 @@ def test_a_hot_core_or_a_wait_for_a_batch_is_cpu_input() -> None:
     assert parts(result) == {"cpu_input": 4.0, "unexplained": 6.0}
 
 
-def test_idle_outside_every_step_is_between_steps() -> None:
-    rows = [step(0, 2), step(6, 9), step(4, 4.5, worker="algo-1-28")]
-    # Ticks 3 and 5: the other worker's step holds tick 4.
-    assert parts(run(RULE, node({"gpu0": [0.0] * 10}, rows))) == {
-        "between_steps": 2.0,
-        "unexplained": 8.0,
-    }
-
-
 def test_a_gpu_whose_worker_waits_in_its_step_while_another_is_busy_waits_for_it() -> None:
     columns = {"gpu0": [95.0] * 5 + [90.0] * 5, "gpu1": [0.0] * 10}
     both = [step(0, 9), step(0, 9, worker="algo-1-28")]
     assert parts(run(RULE, node(columns, both)), "gpu1") == {"straggler": 5.0, "unexplained": 5.0}
-
-
-def test_a_gpu_that_no_worker_uses_waits_for_nobody() -> None:
-    columns = {"gpu0": [95.0] * 10, "gpu1": [0.0] * 10}
-    assert parts(in_loop(columns), "gpu1") == {"unexplained": 10.0}
 
 
 @pytest.mark.parametrize(
@@ -219,32 +203,11 @@ def test_gaps_and_absent_samples_are_not_measured_and_nothing_is_lost() -> None:
     assert hot == {"busy_high": 5.0, "not_measured": 1.0}
 
 
-def test_a_job_that_is_sampled_less_often_from_some_time_on_is_measured_all_the_time() -> None:
-    # Twelve ticks a second apart, then ten of 5 s, one of which is absent.
-    at_s = [*range(12), 16, 21, 26, 31, 41, 46, 51, 56, 61]
-    part = node({"gpu0": [95.0] * 12 + [50.0] * 9}, [step(0, 99)])
-    tick_ns = ns(START_S) + np.array([ns(second) for second in at_s], dtype=np.int64)
-    result = run(RULE, replace(part, system=replace(part.system, tick_ns=tick_ns)))
-
-    # The absent sample was due at 36 s; the tick at 11 s lasts until the next one at 16 s.
-    assert parts(result) == {"busy_high": 16.0, "busy_partial": 45.0, "not_measured": 5.0}
-
-
 def test_a_late_tick_is_no_gap_and_weighs_its_length() -> None:
     part = node({"gpu0": [95.0, 0.0, 95.0]}, [step(0, 9)])
     tick_ns = ns(START_S) + np.array([ns(0), ns(1), ns(2.4)], dtype=np.int64)
     result = run(RULE, replace(part, system=replace(part.system, tick_ns=tick_ns)))
     assert parts(result) == {"busy_high": 2.0, "unexplained": 1.4}
-
-
-def test_hot_seconds_are_told_of_every_row() -> None:
-    columns = {"gpu0": [95.0] * 4 + [0.0] * 6, "cpu0": [99.0, 0.0] * 5}
-    rows = rows_of(in_loop(columns), "gpu_time_budget")
-    assert {row["part"]: (row["gpu_s"], row["cpu_hot_gpu_s"]) for row in rows} == {
-        "busy_high": (4.0, 2.0),
-        "cpu_input": (3.0, 3.0),
-        "unexplained": (3.0, 0.0),
-    }
 
 
 def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
@@ -270,53 +233,12 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
     assert "1 of 2 nodes (the first of them is algo-2)" in bar.caption
 
 
-def test_many_gpus_add_up_to_a_hundred_and_to_the_measured_time() -> None:
-    rng = np.random.default_rng(7)
-    made = [
-        node(
-            {f"gpu{gpu}": rng.uniform(0, 100, 97).tolist() for gpu in range(8)}
-            | {"cpu0": rng.uniform(0, 100, 97).tolist()},
-            [step(at, at + 2.5) for at in range(5, 80, 4)],
-            node=f"algo-{place}",
-        )
-        for place in range(1, 8)
-    ]
-    result = run(RULE, *made)
-    rows = rows_of(result, "gpu_time_budget")
-    assert sum(row["pct"] for row in rows) == pytest.approx(100.0, abs=1e-9)
-    assert sum(row["gpu_s"] for row in rows) == pytest.approx(7 * 8 * 97)
-    assert sum(row["pct"] for row in rows_of(result, "budget")) == pytest.approx(100.0, abs=1e-9)
-    ratios = [
-        value
-        for name, value in result.metrics.items()
-        if name.endswith("_ratio") and name not in {"gpu_busy_ratio", "gpu_idle_ratio"}
-    ]
-    assert sum(value for value in ratios if value is not None) == pytest.approx(1, abs=1e-5)
-
-
 def test_what_is_lacking_is_told_apart() -> None:
     no_gpu = run(RULE, node({"cpu0": [1.0] * 10}))
     one_tick = run(RULE, node({"gpu0": [1.0]}))
     assert known(no_gpu.reason).code is ReasonCode.NO_GPU
     assert known(one_tick.reason).code is ReasonCode.TOO_FEW_SAMPLES
     assert one_tick.metrics == {}
-
-
-@needs_shared_data
-def test_the_cpu_bound_job_of_the_oracle_idles_for_its_input() -> None:
-    job = SHARED_DATA / "oracle" / "b_cpu_bottleneck"
-    made = [read_node(ref) for ref in discover(str(job)).parts]
-    result = run(RULE, *made)
-    shares = {row["part"]: row["gpu_s"] for row in rows_of(result, "budget")}
-    outside = shares["initialization"] + shares["finalization"]
-    assert shares["cpu_input"] > 0.5 * (sum(shares.values()) - outside)
-    assert sum(shares.values()) == pytest.approx(
-        sum(
-            part.system.tick_ns[-1] - part.system.tick_ns[0] + (part.system.interval_ns or 0)
-            for part in made
-        )
-        / 1e9
-    )
 
 
 def stretches(result: RuleResult) -> list[tuple[str, float, float, str]]:
@@ -338,12 +260,6 @@ def test_idle_stretches_of_three_seconds_are_listed_and_marked() -> None:
     assert (result.metrics["idle_stretches"], result.metrics["longest_idle_s"]) == (1, 3.0)
 
 
-def test_the_length_from_which_a_stretch_is_listed_may_be_set() -> None:
-    part = node({"gpu0": [90.0, 0.0, 0.0, 90.0, 0.0, 0.0, 0.0, 90.0]}, [step(0, 7)])
-    assert len(stretches(run(RULE, part, min_idle_s=2.0))) == 2
-    assert stretches(run(RULE, part, min_idle_s=3.5)) == []
-
-
 def test_a_single_idle_sample_tells_no_stretch_however_long_the_interval() -> None:
     table = system_table({"gpu0": [90.0, 0.0, 90.0, 90.0]}, interval_s=60)
     part = node_profile(system=table, rows=[step(0, 200)])
@@ -363,22 +279,6 @@ def test_a_gap_in_the_sampling_ends_a_stretch() -> None:
 def test_idling_before_and_after_the_loop_is_no_stretch() -> None:
     part = node({"gpu0": [0.0] * 5 + [90.0] * 5 + [0.0] * 5}, [step(5, 9)])
     assert stretches(run(RULE, part)) == []
-
-
-def test_a_stall_of_ten_seconds_in_two_hours_is_listed_among_many_short_ones() -> None:
-    use = np.full(14_400, 90.0)
-    for at in range(0, 14_000, 40):
-        use[at : at + 7] = 0.0
-    use[9_990:10_010] = 0.0
-    table = system_table({"gpu0": use.tolist()}, interval_s=0.5)
-    part = node_profile(system=table, rows=[step(0, 7200)])
-    result = run(RULE, part)
-    listed = stretches(result)
-    assert len(listed) == 200
-    assert max(end - start for _, start, end, _ in listed) == pytest.approx(10.0, abs=3.5)
-    idle = known(result.exhibit("idle_stretches"))
-    assert "The 200 longest are listed" in idle.caption
-    assert result.metrics["idle_stretches"] == 350
 
 
 def test_with_a_price_rows_and_totals_cost_money() -> None:
@@ -407,12 +307,6 @@ def test_what_utilization_leaves_unused_has_a_price_beside_idling() -> None:
         in bar.caption
     )
     assert f"{unused_usd:.2f} USD for all unused utilization" in bar.caption
-
-
-def test_without_a_price_nothing_costs_anything() -> None:
-    result = in_loop({"gpu0": [100.0] * 10})
-    assert all(row["usd"] is None for row in rows_of(result, "gpu_time_budget"))
-    assert "gpu_usd" not in result.metrics
 
 
 @pytest.mark.parametrize("price", ["-1", "nan", "1e999", "a lot"])
@@ -462,15 +356,6 @@ def test_the_data_has_the_parts_of_each_step() -> None:
         "not_measured_ns": [0, 1],
         "unexplained_ns": [0, 1],
     }
-
-
-def test_the_steps_of_the_data_are_those_of_training() -> None:
-    phase = "Step:ModeKeys.EVAL"
-    worker = {"worker": "algo-1-27"}
-    evaluation = [(phase, phase, START_S + at, START_S + at + 1, worker) for at in (6, 8)]
-    rows = [step(0, 4), *evaluation]
-
-    assert steps_of(run(RULE, node({"gpu0": [95.0] * 10}, rows)))["duration_ns"] == [4]
 
 
 def test_parts_of_the_data_add_up_also_where_a_step_was_not_sampled() -> None:

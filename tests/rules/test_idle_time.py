@@ -139,20 +139,6 @@ def test_a_recording_of_a_start_is_told_instead_of_its_causes(
         assert findings[1].estimate is None
 
 
-def test_with_steps_a_long_stretch_is_a_fault_of_the_steps() -> None:
-    trace = start_trace(3_000_000.0, steps=[(1, 0.0, 4_000_000.0)])
-
-    assert [item.id for item in run(RULE, trace).findings] == ["IDLE-10", "IDLE-4"]
-
-
-@pytest.mark.parametrize(("limit_pct", "is_start"), [(75.0, True), (75.1, False)])
-def test_a_start_begins_at_its_share(limit_pct: float, is_start: bool) -> None:
-    params = Params(threshold_start_pct=limit_pct)
-    findings = run(RULE, start_trace(3_000_000.0), params=params).findings
-
-    assert ("IDLE-9" in {item.id for item in findings}) is is_start
-
-
 def once_trace(*, name: str, call_us: float = 5.0, **more: Any) -> RankTrace:
     """Ten kernels of 1 ms; 2 ms pass before the sixth."""
     gpu, calls, now = [], [], 0.0

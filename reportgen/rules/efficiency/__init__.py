@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reportgen import results
-from reportgen.facts.operator_work import WorkClass
+from reportgen.facts.operator_flops import WorkClass
 from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -23,7 +23,6 @@ from reportgen.rules.efficiency.tables import (
     by_peak,
     class_rows,
     coverage_pct,
-    dots,
     how_fast,
     operator_rows,
     roofs_text,
@@ -233,7 +232,7 @@ def _exhibits(
         title="Work by class",
         caption=f"{said} {roofs} bound_us is the least time that operations and bytes allow.",
     )
-    if placed := dots(rows[:MOST_ROWS]):
+    if placed := [row for row in rows[:MOST_ROWS] if row.tflops_per_s and row.least_bytes]:
         yield kit.table(
             ROOFLINE,
             placed,

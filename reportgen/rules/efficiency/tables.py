@@ -24,11 +24,17 @@ _THIN = 128
 have 64 to 256 of each."""
 
 
+def _per_s(amount: float | None, time_ns: int, limit: float = 1.0) -> float | None:
+    """Return an amount per second in units of a limit, ``None`` where it is not known."""
+    return amount / time_ns * NS_PER_S / limit if amount and time_ns else None
+
+
 @kit.row
 class BySize:
     """All calls of one operator with inputs of one size and format on one kind of GPU.
 
-    ``flops`` and ``least_bytes`` are of all calls; ``None`` where they are not known.
+    ``flops`` and ``least_bytes`` are of all calls, ``peak`` and ``bandwidth`` per second; ``None``
+    where they are not known.
     """
 
     work_class: str
@@ -46,12 +52,25 @@ class BySize:
     gflop_per_call: float | None = kit.derived(
         lambda row: None if row.flops is None else row.flops / row.n_calls / 1e9
     )
-    tflops_per_s: float | None = kit.col("TFLOP/s")
-    pct_of_peak: float | None = kit.col("%")
-    gb_per_s: float | None = kit.col("GB/s")
-    pct_of_bandwidth: float | None = kit.col("%")
+    tflops_per_s: float | None = kit.derived(
+        lambda row: _per_s(row.flops, row.time_ns, 1e12), "TFLOP/s"
+    )
+    pct_of_peak: float | None = kit.derived(
+        lambda row: row.peak and _per_s(row.flops, row.time_ns, row.peak / 100), "%"
+    )
+    gb_per_s: float | None = kit.derived(
+        lambda row: _per_s(row.least_bytes, row.time_ns, 1e9), "GB/s"
+    )
+    pct_of_bandwidth: float | None = kit.derived(
+        lambda row: row.bandwidth and _per_s(row.least_bytes, row.time_ns, row.bandwidth / 100), "%"
+    )
     bound_ns: float | None = kit.col("us", name="bound_us", per=NS_PER_US)
-    headroom_ns: float | None = kit.col("us", name="headroom_us", per=NS_PER_US)
+    headroom_ns: float | None = kit.derived(
+        lambda row: None if row.bound_ns is None else row.time_ns - row.bound_ns,
+        "us",
+        name="headroom_us",
+        per=NS_PER_US,
+    )
     reason: str = kit.col()
 
     @property
@@ -66,12 +85,12 @@ class BySize:
 
 @kit.row
 class Dot:
-    """An operator with inputs of one size on the roofline; limits of its format on its GPU."""
+    """Columns of a ``BySize`` on the roofline; limits of its format on its GPU."""
 
-    name: str = kit.col()
+    name: str = kit.derived(lambda row: f"{row.operator} {row.input_dims.partition(',[]')[0]}")
     work_class: str = kit.col(name="group")
     format: str = kit.col()
-    flop_per_byte: float = kit.col("FLOP/B")
+    flop_per_byte: float = kit.derived(lambda row: row.flops / row.least_bytes, "FLOP/B")
     tflops_per_s: float = kit.col("TFLOP/s")
     time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
     peak: float | None = kit.col("TFLOP/s", name="peak_tflops_per_s", per=1e12)
@@ -103,11 +122,10 @@ def operator_rows(job: RankWork, params: Params) -> list[BySize]:
 
 def _row(key: OperatorKey, sums: OperatorSums, params: Params, *, has_kinds: bool) -> BySize:
     peak = peaks_of((key.gpu, key.multiprocessors), params.gpu_peak)
-    seconds = sums.time_ns / NS_PER_S
     flops = None if key.flops is None else key.flops * sums.n_calls
     least_bytes = key.least_bytes * sums.n_calls if key.least_bytes else None
     most, bandwidth = peak_flops(peak, key.precision), peak.memory_bytes_per_s if peak else None
-    share = _share_pct(flops, seconds, most)
+    share = _per_s(flops, sums.time_ns, most / 100) if most else None
     is_beyond = share is not None and share > BEYOND_PCT
     if is_beyond:
         flops = share = None
@@ -128,22 +146,13 @@ def _row(key: OperatorKey, sums: OperatorSums, params: Params, *, has_kinds: boo
         n_calls=sums.n_calls,
         time_ns=sums.time_ns,
         flops=flops,
-        tflops_per_s=flops / seconds / 1e12 if flops and seconds else None,
-        pct_of_peak=share,
         least_bytes=least_bytes,
         peak=most,
         bandwidth=bandwidth,
-        gb_per_s=least_bytes / seconds / 1e9 if least_bytes and seconds else None,
-        pct_of_bandwidth=_share_pct(least_bytes, seconds, bandwidth),
         bound_ns=bound_ns,
-        headroom_ns=None if bound_ns is None else sums.time_ns - bound_ns,
         reason="faster than the peak" if is_beyond else _reason(key, share),
         is_beyond=is_beyond,
     )
-
-
-def _share_pct(amount: int | None, seconds: float, limit: float | None) -> float | None:
-    return None if not amount or not seconds or not limit else 100 * amount / seconds / limit
 
 
 def _reason(key: OperatorKey, share_pct: float | None) -> str:
@@ -159,24 +168,6 @@ def _reason(key: OperatorKey, share_pct: float | None) -> str:
         return f"{' and '.join(unaligned)} not a multiple of 8"
     thin = [name for name, size in (("M", m), ("N", n), ("K", k)) if size < _THIN]
     return f"thin: {' and '.join(thin)} below {_THIN}" if thin else ""
-
-
-def dots(rows: Sequence[BySize]) -> list[Dot]:
-    """Return the rows whose operations and bytes are known, in their order."""
-    return [
-        Dot(
-            name=f"{row.operator} {row.input_dims.partition(',[]')[0]}",
-            work_class=row.work_class,
-            format=row.format,
-            flop_per_byte=row.flops / row.least_bytes,
-            tflops_per_s=row.tflops_per_s,
-            time_ns=row.time_ns,
-            peak=row.peak,
-            bandwidth=row.bandwidth,
-        )
-        for row in rows
-        if row.flops and row.least_bytes and row.tflops_per_s
-    ]
 
 
 def class_rows(rows: Sequence[BySize], every_ns: int) -> list[OfClass]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reportgen.facts.operator_flops import WorkKind
+from reportgen.facts.operator_flops import COUNTED
 from reportgen.rules import kit
 from reportgen.rules.efficiency.measure import Gpu, RankWork
 from reportgen.rules.efficiency.params import Params
@@ -57,11 +57,10 @@ def _row_of_model(gpu: Gpu, job: RankWork, flops_of_rank: float, params: Params)
 
 def known_of_products_pct(job: RankWork) -> float:
     """Return for how much of the time of products, convolutions and attention FLOPs are known."""
-    classes = {kind.value for kind in WorkKind}
     sums = [
         (key.flops is not None, sums.time_ns)
         for key, sums in job.work.items()
-        if key.has_operator and key.work_class in classes
+        if key.has_operator and key.work_class in COUNTED
     ]
     return pct_of(sum(ns for is_known, ns in sums if is_known), sum(ns for _, ns in sums))
 
