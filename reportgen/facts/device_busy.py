@@ -220,26 +220,26 @@ def is_communication(name: str) -> bool:
 
 
 @fact
-def communication_rows(trace: RankTrace, also: str | None) -> Mask:
+def communication_rows(trace: RankTrace, more_names: str | None) -> Mask:
     """Return an (n_ops,) mask of the communication kernels: by name, or by what they say.
 
-    ``also`` finds further names of communication, a regular expression.
+    ``more_names`` finds further names of communication, a regular expression.
     """
     ops = trace.gpu_ops
     is_named = rows_named(trace, ops.name, is_communication)
-    if also and ops.name.size:
+    if more_names and ops.name.size:
         codes, index = np.unique(ops.name, return_inverse=True)
-        found = found_in([trace.names[code] for code in codes.tolist()], also)
+        found = found_in([trace.names[code] for code in codes.tolist()], more_names)
         is_named |= np.array(found)[index]
     return np.asarray((ops.kind == GpuKind.KERNEL) & (is_named | (ops.collective != NONE)))
 
 
 @fact
-def unions_of(trace: RankTrace, also: str | None) -> tuple[DeviceUnions, ...]:
+def unions_of(trace: RankTrace, more_names: str | None) -> tuple[DeviceUnions, ...]:
     """Return the unions of each device, in order of device."""
     ops = trace.gpu_ops
     is_kernel = ops.kind == GpuKind.KERNEL
-    is_comm = communication_rows(trace, also)
+    is_comm = communication_rows(trace, more_names)
 
     def of(rows: Mask) -> Union:
         return union_of(ops.start_ns[rows], ops.end_ns[rows])
@@ -258,14 +258,14 @@ def unions_of(trace: RankTrace, also: str | None) -> tuple[DeviceUnions, ...]:
     )
 
 
-def n_computing(trace: RankTrace, also: str | None) -> dict[int, int]:
+def n_computing(trace: RankTrace, more_names: str | None) -> dict[int, int]:
     """Return how many kernels each device ran in the headline window, but for communication."""
     ops, windows = trace.gpu_ops, windows_of(trace)
     if not windows:
         return {}
     window = headline(windows)
     is_inside = (ops.start_ns >= window.start_ns) & (ops.start_ns < window.end_ns)
-    counted = is_inside & (ops.kind == GpuKind.KERNEL) & ~communication_rows(trace, also)
+    counted = is_inside & (ops.kind == GpuKind.KERNEL) & ~communication_rows(trace, more_names)
     return {at: int(counted[ops.device == at].sum()) for at in np.unique(ops.device).tolist()}
 
 

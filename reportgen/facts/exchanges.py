@@ -153,10 +153,10 @@ def _is_named(every: Exchanges, pattern: re.Pattern[str]) -> Mask:
 
 
 @fact
-def exchanges_of(trace: RankTrace, also: str | None) -> Exchanges:
-    """Return the communication operations of a rank in order; ``also`` finds further names."""
+def exchanges_of(trace: RankTrace, more_names: str | None) -> Exchanges:
+    """Return the communication operations of a rank in order; ``more_names`` finds more."""
     ops, args, texts = trace.gpu_ops, trace.collectives, (*trace.labels, "")
-    rows = np.flatnonzero(communication_rows(trace, also))
+    rows = np.flatnonzero(communication_rows(trace, more_names))
     labels = (args.name, args.dtype, args.group, args.group_ranks)
     numbers = (args.seq, args.group_size, args.in_elements, args.out_elements)
     # ``NONE`` is the last of a vocabulary and of a table, as in Python's counting from the end.
@@ -171,7 +171,7 @@ def exchanges_of(trace: RankTrace, also: str | None) -> Exchanges:
     size_of = {at: _bytes_of(texts[at]) for at in set(dtype.tolist())}
     size, largest = _whole([size_of[at] for at in dtype.tolist()]), np.maximum(*elements)
     is_known = (largest >= 0) & (largest < _MOST_ELEMENTS) & (size > 0)
-    alone_row, alone_start_ns, alone_end_ns = _alone(trace, rows, also)
+    alone_row, alone_start_ns, alone_end_ns = _alone(trace, rows, more_names)
     return Exchanges(
         labels=tuple(every),
         rank=np.full(rows.size, trace.rank),
@@ -198,21 +198,21 @@ def _bytes_of(dtype: str) -> int:
     return 1 if text.startswith("float8") else _BYTES.get(text, 0)
 
 
-def _alone(trace: RankTrace, rows: Integers, also: str | None) -> Integers:
+def _alone(trace: RankTrace, rows: Integers, more_names: str | None) -> Integers:
     """Return when each operation ran with nothing computed and no earlier exchange beside it.
 
     Returns:
         (3, n_parts): place among the rows, ascending, begin and end, of the clock of the trace.
     """
     ops, found = trace.gpu_ops, [np.empty((3, 0), dtype=np.int64)]
-    for item in unions_of(trace, also):
+    for item in unions_of(trace, more_names):
         places = np.flatnonzero(ops.device[rows] == item.device)
         if not places.size:
             continue
-        window, own = headline(windows_of(trace)), rows[places]
-        high_ns = np.minimum(ops.end_ns[own], window.end_ns)
+        window, on_device = headline(windows_of(trace)), rows[places]
+        high_ns = np.minimum(ops.end_ns[on_device], window.end_ns)
         reach_ns = np.maximum.accumulate(np.append(window.start_ns, high_ns))
-        low_ns = np.maximum(ops.start_ns[own], reach_ns[:-1])
+        low_ns = np.maximum(ops.start_ns[on_device], reach_ns[:-1])
         # Short rests count as work.
         work = union_of(item.compute.start_ns, item.compute.end_ns + SHORT_REST_NS)
         free = gaps_of(work, window.start_ns, int(reach_ns[-1]))

@@ -331,10 +331,10 @@ def _doing(trace: RankTrace, gaps: idle.Gaps, place: int, until_ns: int) -> str:
     Of what is around it the range that the script marks is named, and its own Python function.
     """
     low_ns, slices, found = int(gaps.low_ns[place]), trace.slices, list[tuple[int, int, int]]()
-    is_told = ~device_busy.step_marks(trace) & (slices.kind != SliceKind.OVERHEAD)
+    is_work = ~device_busy.step_marks(trace) & (slices.kind != SliceKind.OVERHEAD)
     of_calls = np.full(trace.calls.start_ns.shape, NONE)
     for table, kind, is_meant in (
-        (slices, slices.kind, is_told),
+        (slices, slices.kind, is_work),
         (trace.calls, of_calls, np.True_),
     ):
         inside_ns = np.minimum(table.end_ns, until_ns) - np.maximum(table.start_ns, low_ns)
@@ -344,6 +344,6 @@ def _doing(trace: RankTrace, gaps: idle.Gaps, place: int, until_ns: int) -> str:
         found += zip(*(column.tolist() for column in columns), strict=True)
     around = [(trace.names[name], kind) for _, name, kind in sorted(found)]
     ranges = [name for name, kind in around if kind == SliceKind.ANNOTATION]
-    own = [name for name, _ in around if _OWN_FUNCTION.match(name)]
-    told = [_BUILT_IN.sub(r"\1", name) for name, _ in around[:1]] + ranges[:1] + own[:1]
-    return " in ".join(dict.fromkeys(told))
+    functions = [name for name, _ in around if _OWN_FUNCTION.match(name)]
+    doing = [_BUILT_IN.sub(r"\1", name) for name, _ in around[:1]] + ranges[:1] + functions[:1]
+    return " in ".join(dict.fromkeys(doing))

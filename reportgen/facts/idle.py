@@ -166,19 +166,19 @@ def totals_by_cause(causes: Mapping[str, Times], window: Window) -> dict[str, in
 def is_training(trace: RankTrace) -> bool:
     """Return whether autograd or an optimizer ran; ``True`` where the trace does not show it."""
     names = trace.slices.name
-    told = (_AUTOGRAD, _OPTIMIZER)
-    return not names.size or any(rows_named(trace, names, of.search).any() for of in told)
+    signs = (_AUTOGRAD, _OPTIMIZER)
+    return not names.size or any(rows_named(trace, names, of.search).any() for of in signs)
 
 
 def _host_late(trace: RankTrace, gaps: Gaps) -> dict[str, Times]:
     late_ns = {cause.value: np.zeros_like(gaps.low_ns) for cause in HostCause}
     for thread in np.unique(gaps.thread[gaps.thread != NONE]).tolist():
-        own = gaps.thread == thread
-        low_ns, high_ns = gaps.low_ns[own], gaps.call_ns[own]
+        on_thread = gaps.thread == thread
+        low_ns, high_ns = gaps.low_ns[on_thread], gaps.call_ns[on_thread]
         reached = [covered_each(union, low_ns, high_ns) for union in _busy_with(trace)[thread]]
         parts = np.diff([np.zeros_like(low_ns), *reached, high_ns - low_ns], axis=0)
         for total_ns, part_ns in zip(late_ns.values(), parts, strict=True):
-            total_ns[own] = part_ns
+            total_ns[on_thread] = part_ns
     return late_ns
 
 

@@ -200,8 +200,8 @@ def parents_of(start_ns: Instants, end_ns: Instants, group: Instants) -> Instant
     """
     parent = np.full(start_ns.shape, NONE, dtype=np.int64)
     lasting = np.flatnonzero(end_ns > start_ns)
-    for _, its in rows_by_code(group[lasting]):
-        rows = lasting[its]
+    for _, places in rows_by_code(group[lasting]):
+        rows = lasting[places]
         rows = rows[np.lexsort((-end_ns[rows], start_ns[rows]))]
         inside = _parents(start_ns[rows], end_ns[rows])
         is_inner = inside != NONE

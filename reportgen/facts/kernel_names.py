@@ -369,11 +369,16 @@ def short_names(names: Sequence[str]) -> list[str]:
         alike.setdefault(short_name(name), []).append(name)
     labels = dict[str, str]()
     for label, group in alike.items():
-        told: list[tuple[str, ...]] = [()] * len(group)
+        words: list[tuple[str, ...]] = [()] * len(group)
         for column in zip_longest(*map(_WORD.findall, group), fillvalue=""):
-            if len(set(column)) > 1 and len(set(told)) < len(group):
-                told = [own + (word,) * bool(word) for own, word in zip(told, column, strict=True)]
-        for name, own in zip(group, told, strict=True):
-            is_told = len(set(told)) == len(group)
-            labels[name] = (f"{label}<{', '.join(own)}>" if own else label) if is_told else name
+            if len(set(column)) > 1 and len(set(words)) < len(group):
+                words = [
+                    chosen + (word,) * bool(word)
+                    for chosen, word in zip(words, column, strict=True)
+                ]
+        for name, chosen in zip(group, words, strict=True):
+            are_different = len(set(words)) == len(group)
+            labels[name] = (
+                (f"{label}<{', '.join(chosen)}>" if chosen else label) if are_different else name
+            )
     return [labels[name] for name in names]

@@ -72,8 +72,8 @@ def graph_loss(trace: RankTrace) -> GraphLoss | None:
     np.maximum.at(end_ns, of_launch[rows], ops.end_ns[rows])
     expected = counts.copy()
     for name in np.unique(first[counts > 0]).tolist():
-        own = np.flatnonzero(first == name)
-        expected[own] = _expected(counts[own], end_ns[own] - start_ns[own])
+        alike = np.flatnonzero(first == name)
+        expected[alike] = _expected(counts[alike], end_ns[alike] - start_ns[alike])
     # Of a launch without any operation its graph is unknown.
     expected[counts == 0] = int(np.median(expected[counts > 0]))
     hole_ns, span_ns = _holes(trace, rows, of_launch[rows], launches.size)
@@ -102,11 +102,11 @@ def _holes(trace: RankTrace, rows: Integers, launch: Integers, n_launches: int) 
     """Return how long devices idle between the nodes of launches, and how long these last."""
     ops, hole_ns, span_ns = trace.gpu_ops, 0, 0
     for unions in device_busy.unions_of(trace, None):
-        own = ops.device[rows] == unions.device
+        on_device = ops.device[rows] == unions.device
         low_ns = np.full(n_launches, np.iinfo(np.int64).max)
         high_ns = np.full(n_launches, np.iinfo(np.int64).min)
-        np.minimum.at(low_ns, launch[own], ops.start_ns[rows][own])
-        np.maximum.at(high_ns, launch[own], ops.end_ns[rows][own])
+        np.minimum.at(low_ns, launch[on_device], ops.start_ns[rows][on_device])
+        np.maximum.at(high_ns, launch[on_device], ops.end_ns[rows][on_device])
         is_there = high_ns > low_ns
         low_ns, high_ns = low_ns[is_there], high_ns[is_there]
         if not low_ns.size:

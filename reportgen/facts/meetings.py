@@ -208,10 +208,10 @@ def _occurrences(every: Exchanges, known: Integers, *, by_time: bool) -> Integer
 
     ``by_time`` counts from the one, on the rank that has most, that ends with the first.
     """
-    own = joint_codes(known, every.rank)
-    order, found = np.argsort(own, kind="stable"), np.empty_like(own)
-    _, first, n_each = np.unique(own[order], return_index=True, return_counts=True)
-    found[order] = np.arange(own.size) - np.repeat(first, n_each)
+    of_rank = joint_codes(known, every.rank)
+    order, found = np.argsort(of_rank, kind="stable"), np.empty_like(of_rank)
+    _, first, n_each = np.unique(of_rank[order], return_index=True, return_counts=True)
+    found[order] = np.arange(of_rank.size) - np.repeat(first, n_each)
     if not by_time:
         return found
     of_ranks = np.split(order, first[1:])

@@ -114,13 +114,13 @@ class OperatorSums:
 
 
 @fact
-def operator_work(trace: RankTrace, also: str | None) -> Mapping[OperatorKey, OperatorSums]:
+def operator_work(trace: RankTrace, more_names: str | None) -> Mapping[OperatorKey, OperatorSums]:
     """Return the work of a rank's GPU operations by operator, sizes and format.
 
-    Communication is left out; ``also`` finds further names of it, a regular expression. A call
+    Communication is left out; ``more_names``, a regular expression, finds more of it. A call
     belongs to a step if it begins in it.
     """
-    rows = np.flatnonzero(~communication_rows(trace, also))
+    rows = np.flatnonzero(~communication_rows(trace, more_names))
     operator, kind = _operators(trace, rows)
     alone = np.where(operator == NONE, rows, NONE)  # a kernel without operator is a call
     call = joint_codes(operator, alone, kind, trace.gpu_ops.device[rows])

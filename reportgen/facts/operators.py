@@ -75,12 +75,12 @@ def slices_open_at(trace: RankTrace, thread: Codes, start_ns: Times, is_meant: M
     """
     found = np.full(thread.shape, NONE, dtype=np.int64)
     for one in np.unique(thread).tolist():
-        own = np.flatnonzero(is_meant & (trace.slices.thread == one))
+        on_thread = np.flatnonzero(is_meant & (trace.slices.thread == one))
         here = thread == one
-        nesting = nest(trace.slices.start_ns[own], trace.slices.end_ns[own])
+        nesting = nest(trace.slices.start_ns[on_thread], trace.slices.end_ns[on_thread])
         # No slice ends, or is called, within the time by which starts and ends are rounded.
         inside = innermost_at(nesting, start_ns[here] + ROUNDING_NS)
-        found[here] = np.where(inside == NONE, NONE, own[inside] if own.size else NONE)
+        found[here] = np.where(inside == NONE, NONE, on_thread[inside] if on_thread.size else NONE)
     return found
 
 
@@ -89,13 +89,13 @@ def _are_operators(trace: RankTrace) -> Mask:
 
 
 @fact
-def kernel_readings(trace: RankTrace, also: str | None) -> dict[str, Reading]:
+def kernel_readings(trace: RankTrace, more_names: str | None) -> dict[str, Reading]:
     """Return the number format of each kernel of a rank, as its name says it.
 
-    ``also`` is a regular expression of further names of communication.
+    ``more_names`` is a regular expression of further names of communication.
     """
     codes = np.unique(trace.gpu_ops.name[trace.gpu_ops.kind == GpuKind.KERNEL])
-    communicating = set(trace.gpu_ops.name[communication_rows(trace, also)].tolist())
+    communicating = set(trace.gpu_ops.name[communication_rows(trace, more_names)].tolist())
     return {
         (name := trace.names[code]): kernel_names.COMM
         if code in communicating
@@ -146,9 +146,9 @@ def duration_values(keys: Sequence[Key], place: Integers, duration_ns: Times) ->
     joined = np.array([known[key] for key in keys], dtype=np.int64)
     of_key = joined[place]
     is_used = np.bincount(of_key, minlength=len(known)) > 0
-    used, own = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[of_key]
-    at = np.repeat(np.arange(used.size), np.bincount(own))
-    parts = (np.sort(duration_ns[rows]) for _, rows in rows_by_code(own))
+    used, of_used = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[of_key]
+    at = np.repeat(np.arange(used.size), np.bincount(of_used))
+    parts = (np.sort(duration_ns[rows]) for _, rows in rows_by_code(of_used))
     duration = np.concatenate([*parts, duration_ns[:0]])
     is_new = np.ones(at.shape, dtype=bool)
     is_new[1:] = (np.diff(at) != 0) | (np.diff(duration) != 0)

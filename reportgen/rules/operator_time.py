@@ -120,12 +120,12 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
     def by_name(time_ns: Times) -> dict[str, int]:
         return dict(zip(names, sums_by_code(place, time_ns, len(names)).tolist(), strict=True))
 
-    own_ns, waits_ns = _self_ns(trace, rows)
+    each_self_ns, waits_ns = _self_ns(trace, rows)
     return RankOperators(
         durations=operators.duration_values(
             [(text,) for text in names], place, slices.duration_ns[rows]
         ),
-        self_ns=by_name(own_ns),
+        self_ns=by_name(each_self_ns),
         wait_ns=by_name(waits_ns),
         gpu_ns=by_name(_launched_ns(trace)[rows]),
         modules=module_times(trace),

@@ -61,8 +61,8 @@ def judge(parts: Sequence[tuple[LaneCount, ...]], _params: Params) -> Outcome:
     """List the lanes."""
     filled = [part for part in parts if part]
     hosts = told_hosts([part[0].host or "" for part in filled])
-    told = zip(hosts, filled, strict=True)
-    lanes = [replace(lane, host=host or None) for host, part in told for lane in part]
+    by_host = zip(hosts, filled, strict=True)
+    lanes = [replace(lane, host=host or None) for host, part in by_host for lane in part]
     n_events = sum(lane.events for lane in lanes)
     if not n_events:
         return Outcome(missing="Neither events nor samples were recorded.")

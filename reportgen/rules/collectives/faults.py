@@ -65,10 +65,10 @@ class RankCollectives:
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
     """Measure the communication kernels of a rank."""
-    also, windows = params.communication_names, device_busy.windows_of(trace)
+    more_names, windows = params.communication_names, device_busy.windows_of(trace)
     times = [
         device_busy.time_in(unions, device_busy.headline(windows), rank=trace.rank)
-        for unions in device_busy.unions_of(trace, also)
+        for unions in device_busy.unions_of(trace, more_names)
     ]
     begin_ns = device_busy.headline(windows).start_ns if windows else 0
     return RankCollectives(
@@ -79,7 +79,7 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         begin_ns=trace.origin_ns + begin_ns,
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
-        exchanges=exchanges_of(trace, also),
+        exchanges=exchanges_of(trace, more_names),
     )
 
 
@@ -228,8 +228,8 @@ def _usual_window_ns(ranks: Sequence[RankCollectives], meetings: Meetings, late:
     """Return the mean window of the ranks that meet a late one: no others wait for it."""
     with_late = np.unique(meetings.of_row[meetings.members.rank == late])
     met = np.unique(meetings.members.rank[np.isin(meetings.of_row, with_late)])
-    own_ns = [rank.window_ns for rank in ranks if rank.rank in met]
-    return round(sum(own_ns) / max(len(own_ns), 1))
+    windows_ns = [rank.window_ns for rank in ranks if rank.rank in met]
+    return round(sum(windows_ns) / max(len(windows_ns), 1))
 
 
 def _is_fault(late: LateRank, window_ns: int, params: Params) -> bool:
@@ -254,8 +254,8 @@ def _longest_wait(
     is_late = np.isin(np.array(waiting.ranks)[waiting.rank_place], list(late))
     signed_ns = np.where(is_late, -waiting.lost_ns, waiting.lost_ns)
     lost_ns = sums_by_code(waiting.meeting, signed_ns, meetings.n)
-    own = np.unique(waiting.meeting[is_late])
-    place = own[np.argmax(lost_ns[own])]
+    with_late = np.unique(waiting.meeting[is_late])
+    place = with_late[np.argmax(lost_ns[with_late])]
     return kit.stretch(node, None, int(meetings.start_ns[place]), int(meetings.end_ns[place]))
 
 

@@ -232,7 +232,7 @@ def by_peak(rows: Sequence[BySize], every_ns: int) -> list[tuple[str, int]]:
 
 def how_fast(rows: Sequence[BySize], every_ns: int) -> str:
     """Return the sentence on the classes that take most of the time, and what they reach."""
-    told = []
+    parts = []
     for item in class_rows(rows, every_ns):
         if item.pct_of_time < _TOLD_FROM_PCT:
             continue
@@ -240,8 +240,10 @@ def how_fast(rows: Sequence[BySize], every_ns: int) -> str:
         reached = write(" at {pct:pct} of the peak", pct=peak) if peak is not None else ""
         if peak is None and memory is not None:
             reached = write(" at {pct:pct} of the memory's bandwidth", pct=memory)
-        told.append(write("{pct:pct} {name}", pct=item.pct_of_time, name=item.work_class) + reached)
-    return f"Of kernel time without communication: {'; '.join(told)} (where sizes are known)."
+        parts.append(
+            write("{pct:pct} {name}", pct=item.pct_of_time, name=item.work_class) + reached
+        )
+    return f"Of kernel time without communication: {'; '.join(parts)} (where sizes are known)."
 
 
 def roofs_text(job: RankWork, params: Params) -> str:

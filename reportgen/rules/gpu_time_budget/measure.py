@@ -235,8 +235,8 @@ def _sampled_parts(
     start_ns, rest_ns = steps
     found = {}
     for part, code in _CODE.items():
-        own = codes == code
-        union = union_of(tick_ns[own], tick_ns[own] + length_ns[own])
+        in_part = codes == code
+        union = union_of(tick_ns[in_part], tick_ns[in_part] + length_ns[in_part])
         found[part] = covered_each(union, start_ns, start_ns + steps[1])
         rest_ns = rest_ns - found[part]
     found[Part.NOT_MEASURED] += rest_ns
@@ -246,14 +246,14 @@ def _sampled_parts(
 # From kernel traces
 
 
-def _of_rank(trace: RankTrace, also: str | None) -> Budget:
-    """Split the headline window of each device; ``also`` finds more names of communication."""
+def _of_rank(trace: RankTrace, more_names: str | None) -> Budget:
+    """Split the headline window of each device; ``more_names`` finds more communication."""
     windows = device_busy.windows_of(trace)
     if not windows:
         return Budget(node=trace.node, is_traced=True)
     window, steps = device_busy.headline(windows), step_rows(trace)
     gpus, data = [], []
-    for unions in device_busy.unions_of(trace, also):
+    for unions in device_busy.unions_of(trace, more_names):
         device = f"gpu{unions.device}"
         low_ns, high_ns = np.array([[window.start_ns], [window.end_ns]])
         total = _traced_parts(trace, unions, window, low_ns, high_ns)

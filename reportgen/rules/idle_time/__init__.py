@@ -59,22 +59,22 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
     """Say why the GPUs idled, by the headline window of each rank."""
     rows = [device for rank in ranks for device in rank.devices]
     costs = [rank.costs for rank in ranks if rank.costs]
-    told = headline_rows(rows)
-    if not told:
+    headlines = headline_rows(rows)
+    if not headlines:
         lost = [rank.lost for rank in ranks if rank.lost]
         return Outcome(missing=kit.reason_lost(lost) if lost else kit.reason_without_gpu(0))
-    totals = _totals_ns(told)
+    totals = _totals_ns(headlines)
     shares = kit.ranking(
         "idle_shares",
         [(texts.NAMES[name][0], time_ns) for name, time_ns in totals.items()],
         title="Why the GPUs were idle",
-        caption=f"Shares of {_window(told)}.",
+        caption=f"Shares of {_window(headlines)}.",
         roles=[texts.NAMES[name][1] for name in totals],
     )
-    window_ns = sum(item.window.length_ns for item in told)
+    window_ns = sum(item.window.length_ns for item in headlines)
     return Outcome(
-        findings=_findings(told, costs, params),
-        exhibits=[shares, *_stretches(told), _causes(rows), _costs(costs)],
+        findings=_findings(headlines, costs, params),
+        exhibits=[shares, *_stretches(headlines), _causes(rows), _costs(costs)],
         metrics={
             f"{'gpu_' if name == texts.BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
                 time_ns, window_ns
@@ -167,15 +167,15 @@ def _costs(costs: Sequence[HostCosts]) -> Exhibit:
 
 
 def _findings(
-    told: Sequence[DeviceIdle], costs: Sequence[HostCosts], params: Params
+    headlines: Sequence[DeviceIdle], costs: Sequence[HostCosts], params: Params
 ) -> Iterator[Finding]:
-    start = _start(told, params.threshold_start_pct)
+    start = _start(headlines, params.threshold_start_pct)
     if start:
         yield start
     else:
         yield from _once(costs, params.threshold_won_pct)
     for fault in texts.FAULTS:
-        found = _fault(fault, told, costs, params)
+        found = _fault(fault, headlines, costs, params)
         if found and start:  # a single event is no gain in each step
             text = found.text + texts.LOOKS_LIKE_A_START
             found = replace(found, severity=results.Severity.INFO, estimate=None, text=text)
@@ -212,12 +212,12 @@ def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
 
 def _fault(
     fault: texts.Fault,
-    told: Sequence[DeviceIdle],
+    headlines: Sequence[DeviceIdle],
     costs: Sequence[HostCosts],
     params: Params,
 ) -> Finding | None:
     """Return a fault that costs its share: by what is won without it, else by its idle time."""
-    causes, idle_pct = fault.idle_for, _share_pct(told, fault.idle_for)
+    causes, idle_pct = fault.idle_for, _share_pct(headlines, fault.idle_for)
     share_pct, limit_pct, won = idle_pct, params.threshold_cause_pct, None
     if fault.cost is not None:
         cost = fault.cost
@@ -227,24 +227,26 @@ def _fault(
         limit_pct = params.threshold_loader_pct if is_loader else params.threshold_won_pct
     if share_pct < limit_pct or not share_pct:
         return None
-    worst = max(told, key=lambda item: _share_pct([item], causes))
+    worst = max(headlines, key=lambda item: _share_pct([item], causes))
     if won is not None:
-        worst = next((item for item in told if item.rank == won.rank), worst)
-    own = [stretch for stretch in worst.stretches if stretch.cause in causes]
+        worst = next((item for item in headlines if item.rank == won.rank), worst)
+    long_stretches = [stretch for stretch in worst.stretches if stretch.cause in causes]
     most = "Most on" if won is None else "On"
     worst_share = _share_pct([worst], causes)
     of_worst = write(texts.WORST, most=most, node=worst.node, share=worst_share)
     return fault.message.fault(
         share_pct,
         threshold=limit_pct,
-        where=_where(worst, own),
-        lost=_lost_ns(told, causes),
+        where=_where(worst, long_stretches),
+        lost=_lost_ns(headlines, causes),
         idle=idle_pct,
         won=won.won_ns[fault.cost] if won and fault.cost else 0,
         won_by=won.node if won else "",
-        window=_window(told) if won is None else kit.window_name([won.window]),
-        idling=write(texts.IDLING_TOGETHER if len(told) > 1 else texts.IDLING, n=len(told)),
-        of_worst=of_worst if len(told) > 1 else "",
+        window=_window(headlines) if won is None else kit.window_name([won.window]),
+        idling=write(
+            texts.IDLING_TOGETHER if len(headlines) > 1 else texts.IDLING, n=len(headlines)
+        ),
+        of_worst=of_worst if len(headlines) > 1 else "",
         stacks=texts.STACKS if any(rank.has_stacks for rank in costs) else "",
         **kit.launching(costs),
     )
