@@ -100,7 +100,7 @@ def test_results_of_aws_alone_are_compared_without_a_verdict(tmp_path: Path) -> 
         json.loads((jobs / name / "OverallSystemUsage.json").read_text())["Details"]["CPU"]
         for name in ("one-gpu-dataloader", "four-gpus-framework")
     ]
-    assert ("CPU", *(its["algo-1"]["p50"] for its in recount)) in usage
+    assert ("CPU", *(usage["algo-1"]["p50"] for usage in recount)) in usage
 
 
 def test_a_report_cut_to_a_range_is_named(tmp_path: Path) -> None:

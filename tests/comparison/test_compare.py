@@ -70,7 +70,7 @@ def test_labels_stand_in_place_of_the_names_of_the_jobs() -> None:
 
     said = compare(*jobs, labels=("main", "branch")), compare(*equal)
 
-    assert [its.headline.split(" is ")[0] for its in said] == ["“branch”", "“after”"]
+    assert [comparison.headline.split(" is ")[0] for comparison in said] == ["“branch”", "“after”"]
 
 
 def test_medians_and_means_that_move_apart_are_both_said() -> None:
@@ -167,9 +167,9 @@ def test_parts_always_add_up_to_the_difference_of_the_means(
 ) -> None:
     reports = []
     for values in (inside, other):
-        its = np.array(values)
-        steps = steps_table(its * 1.5, inside_ms=its, wait_ms=its * share / 2)
-        parts = {"compute": its * share, "launch": its * (1 - share)}
+        inside_ms = np.array(values)
+        steps = steps_table(inside_ms * 1.5, inside_ms=inside_ms, wait_ms=inside_ms * share / 2)
+        parts = {"compute": inside_ms * share, "launch": inside_ms * (1 - share)}
         reports.append(report_of(steps, budget_table(steps, parts, unpack(steps)["start_ns"])))
 
     comparison = compare(*reports)

@@ -60,7 +60,9 @@ def test_a_limit_holds_whether_the_time_changed_or_not() -> None:
 def test_a_mean_that_a_part_of_the_steps_makes_sure_meets_its_gate() -> None:
     rng = np.random.default_rng(3)
     inside = [lasting(rng, 1000, memory=0.97, spread=0.05) / 1e6 for _ in range(2)]
-    before, after = (run(its, wait_ms) for its, wait_ms in zip(inside, (5.0, 8.0), strict=True))
+    before, after = (
+        run(inside_ms, wait_ms) for inside_ms, wait_ms in zip(inside, (5.0, 8.0), strict=True)
+    )
 
     comparison = compare(before, after)
 

@@ -36,7 +36,7 @@ def table(exhibit_id: str, columns: Mapping[str, Sequence[Scalar]]) -> RuleResul
 
 
 def with_results(report: Report, results: Mapping[str, RuleResult]) -> Report:
-    named = {RuleId(name): replace(its, id=RuleId(name)) for name, its in results.items()}
+    named = {RuleId(name): replace(result, id=RuleId(name)) for name, result in results.items()}
     return replace(report, results={**report.results, **named})
 
 
@@ -47,7 +47,7 @@ def job(factor: float = 1.0, *, setup: Setup | None = None, **results: RuleResul
 def cells(comparison: Comparison, section: str, exhibit_id: str) -> list[tuple[object, ...]]:
     made = exhibits.SECTIONS[section](comparison)
     (found,) = [item for item in made if item.id == exhibit_id]
-    return list(zip(*(its.values for its in found.columns), strict=True))
+    return list(zip(*(item.values for item in found.columns), strict=True))
 
 
 def test_samples_per_second_follow_from_the_batch_size_of_all_ranks() -> None:

@@ -61,10 +61,10 @@ def test_latest_data_accumulate(tmp_path: Path) -> None:
 def test_a_job_is_opened_by_name_and_region(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told(path: str) -> Described:
+    def described(path: str) -> Described:
         return Described(name="bert-7", region="", status="", profiler_path=f"s3://b/{path}")
 
-    monkeypatch.setattr(jobs, "training_job", told)
+    monkeypatch.setattr(jobs, "training_job", described)
     job = TrainingJob("bert-7", region="us-east-1")
     assert job.profiler_s3_output_path == "s3://b/sagemaker:us-east-1/bert-7/profiler-output"
     assert job.name == "bert-7"
@@ -186,8 +186,8 @@ def test_what_is_not_here_is_a_sentence(
         with pytest.raises(ConfigError, match=said):
             wrong()
     reader = MetricsReader(pandas_frame.path)
-    for its, name in ((reader, "get_events"), (pandas_frame, "get_profiler_data_by_step")):
+    for home, name in ((reader, "get_events"), (pandas_frame, "get_profiler_data_by_step")):
         with pytest.raises(AttributeError, match=f"has no {name}; it has .*from-smdebug"):
-            getattr(its, name)
+            getattr(home, name)
     with pytest.raises(ImportError, match=r"has no Heatmap; use .*charts\.heatmap"):
         from reportgen.compat import Heatmap  # noqa: F401

@@ -104,7 +104,7 @@ def expected_counts(job: Job) -> dict[str, tuple[Callable[[Any], int], int]]:
     steps = framework[framework["process"].str.startswith("Step:")]
     train = training(steps)
     loop = (train["start_time_us"].min(), train["end_time_us"].max())
-    gpu_loop, cpu_loop = (its[its["timestamp_us"].between(*loop)] for its in (gpu, cpu))
+    gpu_loop, cpu_loop = (rows[rows["timestamp_us"].between(*loop)] for rows in (gpu, cpu))
     lasted = steps["end_time_us"] - steps["start_time_us"]
     median = lasted.groupby([steps["process"], steps["nodeID"]]).transform("median")
     slow, normal = steps[lasted > 2 * median], steps[lasted <= 2 * median]

@@ -118,8 +118,8 @@ def test_an_event_is_called_by_its_layer_then_by_its_argument_name(tmp_path: Pat
     assert shown == ["conv1", "__inference_7", "conv1", "12", "call"]
     assert len(job.framework_metrics(names="conv1")) == 2
     [spans] = job.spans(names="conv1")
-    told = functions_at(spans, np.array([0]), np.array([2**62]))
-    assert told[["function", "count", "total_us"]].to_numpy().tolist() == [["conv1", 2, 3e6]]
+    sums = functions_at(spans, np.array([0]), np.array([2**62]))
+    assert sums[["function", "count", "total_us"]].to_numpy().tolist() == [["conv1", 2, 3e6]]
     assert set(spans.names) == {"FunctionRun", "call", "conv1"}
 
 
@@ -157,8 +157,8 @@ def test_microseconds_of_the_frames_are_times(job: Path) -> None:
     assert inside["step"].tolist() == [1]
     by_text = opened.framework_metrics(since=step["start_time"], until=step["end_time"])
     pd.testing.assert_frame_equal(by_text, inside)
-    told = causes.functions_between(opened, 12_100_000, 12_200_000)
-    assert told["function"].tolist() == ["It::GetNext"]
+    sums = causes.functions_between(opened, 12_100_000, 12_200_000)
+    assert sums["function"].tolist() == ["It::GetNext"]
     with pytest.raises(ConfigError, match=r"Unix seconds are 1783071006\.0, microseconds of"):
         opened.system_metrics(since=int(START_S) + 6)
     with pytest.raises(ConfigError, match="microseconds are an int"):
@@ -260,8 +260,8 @@ def test_files_that_were_read_are_not_read_again(
 def test_a_timeline_of_horovods_own_may_be_called_like_a_node(job: Path) -> None:
     before = reportgen.open(str(job))
     alone, extent_us = len(before.framework_metrics()), before.events_extent_us()
-    own = horovod_bytes(negotiation_lines(late_rank(2)))
-    (job / "profiler-output" / "algo-1.json").write_bytes(own)
+    horovod = horovod_bytes(negotiation_lines(late_rank(2)))
+    (job / "profiler-output" / "algo-1.json").write_bytes(horovod)
     both = reportgen.open(str(job))
     assert both.nodes == ("algo-1", "algo-1")
 

@@ -67,8 +67,8 @@ def test_outliers_of_initialization_are_those_of_their_type_of_iterator(tmp_path
     found = loading.initialization_outliers(frame)
 
     # The median of all is 1.5 ms: measured by it, every iterator with processes were an outlier.
-    told = found[["iterator", "start_time_us", "end_time_us"]].to_numpy().tolist()
-    assert told == [[MULTI, 6_000_000, 6_210_000], [SINGLE, 19_000_000, 19_002_000]]
+    rows = found[["iterator", "start_time_us", "end_time_us"]].to_numpy().tolist()
+    assert rows == [[MULTI, 6_000_000, 6_210_000], [SINGLE, 19_000_000, 19_002_000]]
     assert loading.initializations(frame)["outliers"].tolist() == [1, 1]
 
 

@@ -58,25 +58,25 @@ def folder(start: str, end: str, *, node: str = "27-algo-1", profiler: str = "cp
     ],
 )
 def test_the_path_says_from_when_to_when(interval, modes, steps) -> None:
-    told = known(
+    key = known(
         profile_key(
             f"job/profiler-output/framework/pytorch/cProfile/27-algo-1/{interval}/python_stats"
         )
     )
 
-    assert told.job_prefix == "job/profiler-output/"
-    assert (told.profiler, told.node) == ("cprofile", "27-algo-1")
-    assert (told.interval.start.mode, told.interval.end.mode) == modes
-    assert (told.interval.start.step, told.interval.end.step) == steps
-    assert told.interval.end.time_us == T + 9
+    assert key.job_prefix == "job/profiler-output/"
+    assert (key.profiler, key.node) == ("cprofile", "27-algo-1")
+    assert (key.interval.start.mode, key.interval.end.mode) == modes
+    assert (key.interval.start.step, key.interval.end.step) == steps
+    assert key.interval.end.time_us == T + 9
 
 
 def test_the_layout_of_2020_is_known() -> None:
-    told = known(profile_key(f"framework/tensorflow/cProfile/{T}_{T + 5}_1-algo-1_-1/python_stats"))
+    key = known(profile_key(f"framework/tensorflow/cProfile/{T}_{T + 5}_1-algo-1_-1/python_stats"))
 
-    assert told.node == "1-algo-1"
-    assert told.interval.start.mode == "prestepzero"
-    assert told.interval.start.step is None
+    assert key.node == "1-algo-1"
+    assert key.interval.start.mode == "prestepzero"
+    assert key.interval.start.step is None
 
 
 @pytest.mark.parametrize(

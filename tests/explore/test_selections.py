@@ -149,12 +149,12 @@ def test_the_distance_of_two_gpus_is_largest_when_one_idles(tmp_path: Path) -> N
     )
     found = statistics.workload_distances(job.system_metrics())
 
-    told = {(row.gpu, row.other_gpu): row.distance for row in found.itertuples()}
+    distances = {(row.gpu, row.other_gpu): row.distance for row in found.itertuples()}
     # Half a half: p = (1/2, 1/2), q = (0, 1), m = (1/4, 3/4) by the definition.
     half = np.sqrt((np.log(2) / 2 + np.log(2 / 3) / 2 + np.log(4 / 3)) / 2)
-    assert told["gpu0", "gpu1"] == 0.0
-    assert told["gpu0", "gpu2"] == pytest.approx(np.sqrt(np.log(2)))
-    assert told["gpu0", "gpu10"] == pytest.approx(half)
+    assert distances["gpu0", "gpu1"] == 0.0
+    assert distances["gpu0", "gpu2"] == pytest.approx(np.sqrt(np.log(2)))
+    assert distances["gpu0", "gpu10"] == pytest.approx(half)
     assert len(found) == 6
     assert found["distance"].is_monotonic_decreasing
 
@@ -241,14 +241,14 @@ def test_use_inside_slow_steps_says_how_many_samples_it_rests_on(job: Job) -> No
     system = job.system_metrics()
     slow, normal = selections.split_steps(job.framework_metrics())
     use = utilization_within.utilization_inside(system, {"slow": slow, "normal": normal})
-    told = use.set_index(["group", "metric"])
+    by_group = use.set_index(["group", "metric"])
 
     # [9 s, 15 s] holds ticks 18 to 30, of two GPUs; cpu0 and cpu1.
-    assert told.loc[("slow", "GPU"), "samples"] == 26
+    assert by_group.loc[("slow", "GPU"), "samples"] == 26
     gpu = [50.0] * 13 + [50.0, 50, 10, 50, 0, 50, 10.01, 50, 3, 50, 50, 50, 50]
     gpu[4] = 5.0
-    assert told.loc[("slow", "GPU"), "mean_pct"] == pytest.approx(np.mean(gpu))
-    assert told.loc[("slow", "I/O wait"), "samples"] == 0
+    assert by_group.loc[("slow", "GPU"), "mean_pct"] == pytest.approx(np.mean(gpu))
+    assert by_group.loc[("slow", "I/O wait"), "samples"] == 0
     found = utilization_within.samples_inside(system, slow)
     assert len(found) == 4 * 13
     assert found["timestamp_us"].between(9_000_000, 15_000_000).all()

@@ -84,8 +84,8 @@ def test_what_ran_in_steps_of_a_trace_is_told(job: Job) -> None:
     rows = named(job.framework_metrics(), STEP)
     found = causes.functions_in_rows(job, rows[rows["step"] == 0])
 
-    told = dict(zip(found["function"], found["count"], strict=True))
-    assert told == {"train.py(3): main": 1, "gemm": 1, "relu": 1, NEXT: 1, "aten::mm": 1,
+    counts = dict(zip(found["function"], found["count"], strict=True))
+    assert counts == {"train.py(3): main": 1, "gemm": 1, "relu": 1, NEXT: 1, "aten::mm": 1,
                     "cudaLaunchKernel": 2}  # fmt: skip
 
 

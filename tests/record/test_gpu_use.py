@@ -63,32 +63,32 @@ def use(
 def test_gpus_are_those_that_ranks_of_this_node_name(recording: Recording) -> None:
     write_card(recording, pid=7, gpu_uuids=["GPU-1"])
     write_card(recording, pid=8, gpu_uuids=["GPU-0"], node="node-2")
-    its = use(recording, {})
+    used = use(recording, {})
 
-    its.look()
+    used.look()
 
-    assert [card["is_used"] for card in its.cards()] == [False, True]
+    assert [card["is_used"] for card in used.cards()] == [False, True]
 
 
 def test_nobody_says_which_gpus_are_used_before_a_rank_does(recording: Recording) -> None:
-    its = use(recording, {0: [5]})
+    used = use(recording, {0: [5]})
 
-    assert its.look() == []
-    assert [card["is_used"] for card in its.cards()] == [None, None]
+    assert used.look() == []
+    assert [card["is_used"] for card in used.cards()] == [None, None]
 
 
 def test_a_process_of_nobody_here_is_counted_on_the_gpus_of_the_job(recording: Recording) -> None:
     write_card(recording, pid=os.getpid(), gpu_uuids=["GPU-0"])
-    its = use(recording, {0: [os.getpid(), 1], 1: [1]})
+    used = use(recording, {0: [os.getpid(), 1], 1: [1]})
 
-    assert its.look() == [Reading("gpu", "gpu0", "GPUOtherProcesses", 1)]
+    assert used.look() == [Reading("gpu", "gpu0", "GPUOtherProcesses", 1)]
 
 
 def test_what_a_rank_or_the_command_started_is_the_job_s(recording: Recording, child: int) -> None:
     write_card(recording, pid=os.getpid(), gpu_uuids=["GPU-0", "GPU-1"])
-    its = use(recording, {0: [child], 1: [os.getpid()]}, command=os.getpid())
+    used = use(recording, {0: [child], 1: [os.getpid()]}, command=os.getpid())
 
-    assert its.look() == [
+    assert used.look() == [
         Reading("gpu", "gpu0", "GPUOtherProcesses", 0),
         Reading("gpu", "gpu1", "GPUOtherProcesses", 0),
     ]

@@ -31,9 +31,9 @@ def test_the_tightest_limit_of_all_groups_above_counts(tmp_path: Path) -> None:
             "memory.max": "max\n",
         },
     )
-    own = written(tmp_path, {"own": "0::/job/step\n"}) / "own"
+    own_groups = written(tmp_path, {"own": "0::/job/step\n"}) / "own"
 
-    limits = read_limits(groups, own)
+    limits = read_limits(groups, own_groups)
 
     assert known(limits.quota).cores == 3.5
     assert limits.memory is not None
@@ -46,9 +46,9 @@ def test_a_container_that_sees_its_own_group_as_the_root_has_its_limits(tmp_path
         tmp_path / "cgroup",
         {"cpu.max": "200000 100000\n", "cpu.stat": "usage_usec 1500000\nuser_usec 9\n"},
     )
-    own = written(tmp_path, {"own": "0::/\n"}) / "own"
+    own_groups = written(tmp_path, {"own": "0::/\n"}) / "own"
 
-    quota = known(read_limits(groups, own).quota)
+    quota = known(read_limits(groups, own_groups).quota)
     assert (quota.cores, quota.used_s()) == (2.0, 1.5)
 
 
@@ -65,9 +65,9 @@ def test_groups_of_the_first_version_are_read(tmp_path: Path) -> None:
             "memory/memory.limit_in_bytes": "9223372036854771712\n",
         },
     )
-    own = written(tmp_path, {"own": "4:memory:/job\n3:cpu,cpuacct:/job\n"}) / "own"
+    own_groups = written(tmp_path, {"own": "4:memory:/job\n3:cpu,cpuacct:/job\n"}) / "own"
 
-    limits = read_limits(groups, own)
+    limits = read_limits(groups, own_groups)
 
     assert limits.quota is not None
     assert (limits.quota.cores, limits.quota.used_s()) == (1.5, 2.5)
@@ -77,9 +77,9 @@ def test_groups_of_the_first_version_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "max\n", "none\n", "0::/\n0::"])
 def test_without_groups_there_is_no_limit(text: str, tmp_path: Path) -> None:
-    own = written(tmp_path, {"own": text}) / "own"
+    own_groups = written(tmp_path, {"own": text}) / "own"
 
-    limits = read_limits(tmp_path / "nothing", own)
+    limits = read_limits(tmp_path / "nothing", own_groups)
 
     assert (limits.quota, limits.memory) == (None, None)
 

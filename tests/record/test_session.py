@@ -145,11 +145,11 @@ def test_the_end_says_samples_and_mfu_where_model_tokens_and_gpu_are_known(
 
 def test_a_program_without_steps_is_told_how_to_mark_them(tmp_path: Path) -> None:
     loop = "import reportgen\nfor _ in reportgen.steps(range(4)): pass"
-    silent, told = (
+    with_marks, without_marks = (
         "no step was seen" in record("--out", out, *python(code), cwd=tmp_path).stderr
         for out, code in (("marked", loop), ("plain", "for _ in range(4): pass"))
     )
-    assert (silent, told) == (False, True)
+    assert (with_marks, without_marks) == (False, True)
 
 
 def test_without_out_each_recording_has_a_folder_of_its_own(tmp_path: Path) -> None:

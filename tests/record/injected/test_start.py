@@ -160,11 +160,11 @@ except AttributeError as error:
 
 def test_a_program_without_the_package_marks_its_steps_all_the_same(tmp_path: Path) -> None:
     done = start(MARKS, folders=[], out=tmp_path)
-    where, told = done.stdout.splitlines()
+    where, error = done.stdout.splitlines()
 
     assert done.stderr == ""
     assert where.endswith("stand_in.py")
-    assert told.endswith("pip install --no-deps make-profiler-report")
+    assert error.endswith("pip install --no-deps make-profiler-report")
     assert '"n_steps": 4' in next(tmp_path.glob("recorder/ranks/*.json")).read_text()
 
 
