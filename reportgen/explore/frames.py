@@ -72,8 +72,7 @@ def dataloader_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
     """Return the DATALOADER frame: iterators set up, waits for a batch, lives of workers.
 
     Waits are PyTorch's ``DataLoaderIter`` events, or the outermost ``GetNext`` of TensorFlow;
-    where neither was recorded, the operators ``enumerate(DataLoader)#….__next__``, which kernel
-    traces have too.
+    where neither was recorded, the operators ``enumerate(DataLoader)#….__next__``.
 
     ``worker_id`` and ``num_workers`` are -1 where an event does not say them, ``pin_memory`` is
     the text ``True``, ``False`` or ``NA``.

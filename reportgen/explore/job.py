@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
+from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
     FRAMEWORK_COLUMNS,
@@ -22,11 +22,10 @@ from reportgen.explore.frames import (
 from reportgen.explore.increments import Increments
 from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
-from reportgen.explore.traces import events_of
 from reportgen.formats import Diagnostics, FileRole, claim, role_of
-from reportgen.intake import discover, read_samples
+from reportgen.intake import discover, read_events, read_samples
 from reportgen.intake.time_range import cut_spans
-from reportgen.profile import PartRef, Quality, Series, SourceNote, SpanTable, TimeRange
+from reportgen.profile import JobProfile, PartRef, Quality, Series, SourceNote, SpanTable, TimeRange
 from reportgen.profile.job import FileRef
 from reportgen.storage import is_job_name, training_job
 from reportgen.text import format_duration
@@ -58,24 +57,24 @@ class Job:
     Every frame has the columns of smdebug's; ``origin_us`` is the origin of their microseconds.
     """
 
-    def __init__(self, path: str, *, name: str | None = None, cycle: int = 1) -> None:
+    def __init__(self, path: str, *, name: str | None = None) -> None:
         """Find the job.
 
         Args:
             path: the job's folder or ``s3://`` address, at any of the levels the command takes; or
                 ``sagemaker:REGION/JOB-NAME``.
             name: what to call it.
-            cycle: which cycle of a profiler with a schedule, 1 is the newest.
 
         Raises:
             LocationError: there is no job; the message says what was seen.
             PlaceError: SageMaker or the bucket cannot be asked.
+            ConfigError: it has kernel traces alone, which have no frames.
         """
-        self._path, self._name, self._cycle = str(path), name, cycle
+        self._path, self._name = str(path), name
         if is_job_name(self._path):
             described = training_job(self._path)
             self._path, self._name = described.profiler_path, name or described.name
-        self._profile = discover(self._path, name=self._name, cycle=cycle)
+        self._profile = _nodes_of(discover(self._path, name=self._name))
         self._increments = Increments()
         self._spans: dict[_PartKey, SpanTable] = {}
 
@@ -247,7 +246,7 @@ class Job:
     def spans_on_its_clock(self) -> Iterator[SpanTable]:
         """Yield each node's events whose times can be laid beside the job's.
 
-        Timelines that Horovod wrote itself, and traces without a start, have separate clocks.
+        Timelines that Horovod wrote itself have separate clocks.
         """
         clock = self._profile.info.clock
         return (self._events_of(part) for part in self._profile.parts if part.job.clock is clock)
@@ -274,12 +273,12 @@ class Job:
         Files that were read and have not changed are not read again, but for timelines in which an
         event began that has not ended. Rows that were returned once are not returned again.
         """
-        self._profile = discover(self._path, name=self._name, cycle=self._cycle)
+        self._profile = _nodes_of(discover(self._path, name=self._name))
         self._spans.clear()
         system, framework = [], []
         for part in self._increments.parts(self._profile):
             problems = Diagnostics()
-            rows, spans = read_samples(part), events_of(part, problems)
+            rows, spans = read_samples(part), read_events(part, problems)
             self._increments.left_open(part, problems.files_with(Quality.EVENTS_UNMATCHED))
             samples = system_frame(rows, part.node, origin_us=self.origin_us)
             events = framework_frame(spans, origin_us=self.origin_us)
@@ -331,7 +330,7 @@ class Job:
         key = (part.node, tuple(part.files[:1]))
         spans = self._spans.get(key)
         if spans is None:
-            spans = events_of(replace(part, kept=None))
+            spans = read_events(replace(part, kept=None))
             n_kept = sum(other.n_spans for other in self._spans.values())
             if n_kept + spans.n_spans <= _MOST_KEPT_SPANS:
                 self._spans[key] = spans
@@ -344,9 +343,26 @@ def _is_cut(*asked: object) -> bool:
     return any(part is not None for part in asked) and not wants_none
 
 
-def open_job(path: str, *, name: str | None = None, cycle: int = 1) -> Job:
+def _nodes_of(job: JobProfile) -> JobProfile:
+    """Return a job without its kernel traces.
+
+    Raises:
+        ConfigError: it has nothing else.
+    """
+    nodes = tuple(part for part in job.parts if part.rank is None)
+    if job.parts and not nodes:
+        raise ConfigError(
+            f"{job.info.source} holds kernel traces alone; frames are made of samples and events "
+            "of nodes.",
+            hint="Report the traces, and take tables with views.frame; or write them with "
+            "`reportgen timeline`, and ask Perfetto's trace processor with SQL.",
+        )
+    return replace(job, parts=nodes)
+
+
+def open_job(path: str, *, name: str | None = None) -> Job:
     """Open a job for analysis; see ``Job``."""
-    return Job(path, name=name, cycle=cycle)
+    return Job(path, name=name)
 
 
 def wait_for_job(

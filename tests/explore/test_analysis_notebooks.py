@@ -26,7 +26,7 @@ from tests.shared_data import ORACLE_JOBS, SHARED_DATA
 
 GPU, CPU = "GPUUtilization", "CPUUtilization"
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
-OTHERS = ("kernel_traces", "tensorflow_training")
+OTHERS = ("tensorflow_training",)
 JOBS = [*NAMED_JOBS, *OTHERS, *ORACLE_JOBS]
 _RECORDED = {text.partition(".")[0] for text in NOT_RECORDED.values()}
 

@@ -33,6 +33,7 @@ from tests.builders import (
 )
 from tests.intake.test_spans import mark, write_marks
 from tests.shared_data import SHARED_DATA, needs_shared_data
+from tests.traces import small_events, trace_text, write_trace
 
 TRAIN = "Step:ModeKeys.TRAIN"
 ROWS = [
@@ -349,3 +350,14 @@ def test_the_counts_that_smdebug_expects_of_its_samples() -> None:
 def test_a_place_that_cannot_be_used_is_not_waited_for() -> None:
     with pytest.raises(PlaceError, match="not the address of a bucket"):
         wait_for_job("s3:///job", timeout_s=5.0)
+
+
+def test_kernel_traces_alone_have_no_frames_and_beside_nodes_they_are_left_out(job: Path) -> None:
+    traces = job / "traces"
+    write_trace(traces / "rank-0.pt.trace.json", trace_text(small_events()))
+    with pytest.raises(ConfigError, match="holds kernel traces alone"):
+        reportgen.open(str(traces))
+    with pytest.raises(ConfigError, match="holds kernel traces alone"):
+        wait_for_job(str(traces), timeout_s=60)
+
+    assert len(reportgen.open(str(job)).framework_metrics()) == len(ROWS)

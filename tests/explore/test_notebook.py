@@ -142,12 +142,3 @@ def test_low_samples_are_counted_for_gpus_and_cores(tmp_path: Path) -> None:
     assert found.to_numpy().tolist() == [
         ["algo-1", "all cores", 3, 0, 3], ["algo-1", "gpu0", 3, 1, 1],
     ]  # fmt: skip
-
-
-def test_a_job_that_is_one_file_has_no_python_profiles(tmp_path: Path) -> None:
-    trace = tmp_path / "rank-0.json"
-    trace.write_text(
-        '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "cat": "cpu_op"}]}'
-    )
-
-    assert "python profiles" in Notebook(reportgen.open(str(trace))).missing
