@@ -20,8 +20,8 @@ LEAST_EVENTS = 4
 """Three equal distances are the fewest that are not chance."""
 LEAST_HIT_RATIO = 0.65
 """The share of the expected occurrences of a rhythm that must be there."""
-JITTER_RATIO = 0.05
-"""A timer that is asked once a step comes late by a little; this much of its period."""
+LEAST_PERIOD = 3.0
+"""No shorter period is tried, in places."""
 FALSE_ALARM_LOG10 = -2.5
 """At most three in a thousand series of random events may be taken for a rhythm."""
 MISSING_LOG10 = 0.5
@@ -30,10 +30,8 @@ with a few outliers between, would look as good as the period."""
 OUT_OF_RHYTHM = 3.0
 """An event on the grid of a rhythm that costs three times as much as its usual event is not one of
 them: a hang may fall on the place of a checkpoint."""
-MOST_CANDIDATES = 64
+MOST_CANDIDATES = 32
 MOST_NEIGHBOURS = 8
-MOST_HARMONICS = 4
-FFT_PLACES_AT_MOST = 1 << 20
 MOST_COVERED_RATIO = 0.5
 MOST_TERMS = 24
 
@@ -65,16 +63,11 @@ class Rhythm:
 
 
 def find_rhythm(
-    places: Floats,
-    length: float,
-    *,
-    least_period: float = 3.0,
-    false_alarm_log10: float = FALSE_ALARM_LOG10,
+    places: Floats, length: float, *, false_alarm_log10: float = FALSE_ALARM_LOG10
 ) -> Rhythm | None:
     """Return the surest rhythm of some events, ``None`` when they may as well be random.
 
-    ``places`` are (n,) ascending in 0 … ``length``, no two within one place of each other; no
-    period below ``least_period`` is tried.
+    ``places`` are (n,) ascending in 0 … ``length``, no two within one place of each other.
 
     Edge cases: fewer than ``LEAST_EVENTS`` events, or as many as half of the places: ``None``.
     """
@@ -82,7 +75,7 @@ def find_rhythm(
         return None
     found = [
         rhythm
-        for period, tolerance in _grids(places, length, least_period)
+        for period, tolerance in _grids(places, length)
         if (rhythm := _fit(places, length, period, tolerance)) is not None
     ]
     sure = [rhythm for rhythm in found if rhythm.log10_chance < false_alarm_log10]
@@ -94,40 +87,30 @@ def costs_as_usual(cost: Floats | Integers) -> Mask:
     return np.asarray(cost <= OUT_OF_RHYTHM * np.median(cost))
 
 
-def _grids(places: Floats, length: float, least_period: float) -> Iterator[tuple[float, float]]:
-    for period in _candidates(places, length, least_period).tolist():
-        yield float(round(period)), 0.0
-        if round(period) >= 2 * least_period:
-            yield float(round(period)), 1.0
-        if period >= 4 * least_period:
+def _grids(places: Floats, length: float) -> Iterator[tuple[float, float]]:
+    """Yield period and tolerance of the grids to try.
+
+    Timers are asked once a step: their events come late by up to one, and their period need not be
+    whole.
+    """
+    for period in _candidates(places, length).tolist():
+        yield period, 0.0
+        if period >= 2 * LEAST_PERIOD:
             yield period, 1.0
-        if JITTER_RATIO * period > 1.0:
-            yield period, JITTER_RATIO * period
+        if period >= 4 * LEAST_PERIOD:
+            # Not whole, so that they are fitted to the events.
+            yield period - 0.25, 1.0
+            yield period + 0.25, 1.0
 
 
-def _candidates(places: Floats, length: float, least_period: float) -> Floats:
-    """Return the periods that the spectrum or the distances of neighbours suggest."""
+def _candidates(places: Floats, length: float) -> Floats:
+    """Return the most frequent distances from an event to the next ones."""
     far = min(MOST_NEIGHBOURS, places.size - 1)
     distances = np.concatenate([places[skip:] - places[:-skip] for skip in range(1, far + 1)])
     usual, count = np.unique(np.round(distances), return_counts=True)
-    order = np.lexsort((usual, -count))[: MOST_CANDIDATES // 2]
-    periods = np.concatenate((usual[order], _spectral(places, length)))
+    periods = np.sort(usual[np.lexsort((usual, -count))[:MOST_CANDIDATES]])
     longest = length / (LEAST_EVENTS - 1)
-    return np.unique(periods[(periods >= least_period) & (periods <= longest)])
-
-
-def _spectral(places: Floats, length: float) -> Floats:
-    """Return the periods of the highest peaks of the events' spectrum, and their multiples."""
-    n_places = int(min(length, FFT_PLACES_AT_MOST)) + 1
-    scale = n_places / (length + 1)
-    train = np.bincount(np.minimum(places * scale, n_places - 1).astype(np.int64))
-    size = 1 << (4 * n_places - 1).bit_length()
-    power = np.abs(np.fft.rfft(train, size)) ** 2
-    peak = np.flatnonzero((power[1:-1] >= power[:-2]) & (power[1:-1] > power[2:])) + 1
-    peak = peak[(peak >= 2 * size / n_places)]
-    highest = peak[np.argsort(-power[peak], kind="stable")][: MOST_CANDIDATES // 4]
-    base = size / np.sort(highest) / scale
-    return np.concatenate([base * harmonic for harmonic in range(1, MOST_HARMONICS + 1)])
+    return np.asarray(periods[(periods >= LEAST_PERIOD) & (periods <= longest)])
 
 
 def _fit(places: Floats, length: float, period: float, tolerance: float) -> Rhythm | None:

@@ -7,9 +7,8 @@ out of the rest are pauses (``reportgen.facts.pauses``); a length that grows is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -40,22 +39,13 @@ STOPS_CYCLES = 5.0
 are also searched for a rhythm alone, so that many cheap slow cycles do not hide a few dear ones."""
 MOST_SLOW_RATIO = 0.4
 MOST_EVENTS = 500
-MOST_RECURRENCES = 3
-PREFERS_TIME_BY = 1.0
-"""Seconds are reported instead of steps when they are ten times less likely chance."""
+MOST_RHYTHMS = 3
 FURTHER_FALSE_ALARM_LOG10 = -4.0
 """Once a rhythm is found, the rest is taken for another one only when that is surer: random
 outliers also remain."""
 NEIGHBOURS_FROM_PERIOD = 8
 """In longer periods a slow cycle just beside an expected place belongs to it, too; not before the
 first and behind the last, for the very first step is often slow."""
-
-
-class Unit(StrEnum):
-    """The unit in which the period is constant."""
-
-    STEPS = "steps"
-    SECONDS = "seconds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +72,12 @@ class Events:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """Events that recur with a period that is constant in one unit.
+    """Events that recur every so many steps.
 
     ``n_expected`` counts the occurrences from the first to the last; ``events`` are those that are
     there.
     """
 
-    unit: Unit
     period_steps: float
     period_s: float
     n_expected: int
@@ -141,18 +130,14 @@ class SlowSteps:
 
         Waits and unrecorded steps hide a rhythm of whole cycles; without them it shows.
         """
-        is_left, number = is_slow.copy(), self.times.steps.number
-        for places in (number - number[:1], np.arange(number.size)):
-            for place in range(MOST_RECURRENCES):
-                rows = np.flatnonzero(is_left)
-                rhythm = find_rhythm(
-                    places[rows].astype(np.float64),
-                    float(places[-1] + 1),
-                    false_alarm_log10=FURTHER_FALSE_ALARM_LOG10 if place else FALSE_ALARM_LOG10,
-                )
-                if rhythm is None:
-                    break
-                is_left[rows[rhythm.members]] = False
+        is_left, steps = is_slow.copy(), self.times.steps
+        for place in range(MOST_RHYTHMS):
+            rows = np.flatnonzero(is_left)
+            found = [_rhythm(numbers, rows, place > 0) for numbers in _counts(steps)]
+            members = [rows[its.members] for its in found if its is not None]
+            if not members:
+                break
+            is_left[np.concatenate(members)] = False
         return is_left & ~self.in_rhythm
 
 
@@ -197,70 +182,57 @@ def _recurrences_of(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]
     Scripts count the steps of a phase, recorders sometimes those of all phases: the count by which
     one rhythm costs most is that of the script.
     """
-    places = np.arange(steps.n_steps)
-    by_number = tuple(_recurrences_by(steps, events))
-    if np.array_equal(steps.number - steps.number[:1], places):
-        return by_number
-    by_place = tuple(_recurrences_by(replace(steps, number=places), events))
 
-    def weight(found: Sequence[Recurrence]) -> tuple[float, bool]:
-        costs = ((float(its.events.excess_ns.sum()), its.unit is Unit.STEPS) for its in found)
-        return max(costs, default=(0.0, False))
+    def most_ns(found: Sequence[Recurrence]) -> float:
+        return max((float(its.events.excess_ns.sum()) for its in found), default=0.0)
 
-    return max(by_number, by_place, key=weight)
+    return max((_recurrences_by(steps, count, events) for count in _counts(steps)), key=most_ns)
 
 
-def _recurrences_by(steps: PhaseSteps, events: Events) -> Iterator[Recurrence]:
-    for place in range(MOST_RECURRENCES):
-        best = _best(steps, events, FURTHER_FALSE_ALARM_LOG10 if place else FALSE_ALARM_LOG10)
-        if best is None:
-            return
-        rows, number, unit = best
-        yield _recurrence(steps, events.where(rows), number, unit)
+def _counts(steps: PhaseSteps) -> Sequence[Integers]:
+    """Return (n,) from 0 on the numbers of steps, and their places where these differ."""
+    numbers, places = steps.number - steps.number[:1], np.arange(steps.n_steps)
+    return (numbers,) if np.array_equal(numbers, places) else (numbers, places)
+
+
+def _recurrences_by(steps: PhaseSteps, count: Integers, events: Events) -> tuple[Recurrence, ...]:
+    found: list[Recurrence] = []
+    while len(found) < MOST_RHYTHMS:
+        rhythm = _surest(steps, count, events, is_further=bool(found))
+        if rhythm is None:
+            break
+        rows, number = _gathered(count, events, rhythm)
+        # A stop on the place of a checkpoint is none of its occurrences.
+        is_usual = costs_as_usual(events.excess_ns[rows])
+        rows, number = rows[is_usual], number[is_usual]
+        found.append(_recurrence(steps, count, events.where(rows), number))
         events = events.where(np.delete(np.arange(events.row.size), rows))
+    return tuple(found)
 
 
-def _best(
-    steps: PhaseSteps, events: Events, false_alarm_log10: float
-) -> tuple[Integers, Integers, Unit] | None:
-    """Return the rows of the surest rhythm, their occurrences, and its unit.
-
-    A stop on the place of a checkpoint is none of its occurrences.
-    """
-    found: list[tuple[float, bool, Unit, Rhythm]] = []
+def _surest(
+    steps: PhaseSteps, count: Integers, events: Events, *, is_further: bool
+) -> Rhythm | None:
     is_stop = events.excess_ns >= STOPS_CYCLES * float(np.median(steps.cycle_ns))
-    for rows in (np.arange(events.row.size), np.flatnonzero(is_stop)):
-        slowest = np.argsort(-events.excess_ns[rows], kind="stable")[:MOST_EVENTS]
-        chosen = np.sort(rows[slowest])
-        for unit in Unit if rows.size <= MOST_SLOW_RATIO * steps.n_steps else ():
-            places, length = _places(steps, events.row[chosen], unit)
-            rhythm = find_rhythm(places, length, false_alarm_log10=false_alarm_log10)
-            if rhythm is not None:
-                is_time = unit is Unit.SECONDS
-                found.append((rhythm.score + PREFERS_TIME_BY * is_time, is_time, unit, rhythm))
-    if not found:
-        return None
-    _, _, unit, rhythm = min(found, key=lambda item: item[:2])
-    rows, number = _gathered(steps, events, unit, rhythm)
-    is_usual = costs_as_usual(events.excess_ns[rows])
-    return rows[is_usual], number[is_usual], unit
+    found = []
+    for its in (events, events.where(is_stop)):
+        if its.row.size <= MOST_SLOW_RATIO * steps.n_steps:
+            slowest = np.argsort(-its.excess_ns, kind="stable")[:MOST_EVENTS]
+            found.append(_rhythm(count, np.sort(its.row[slowest]), is_further))
+    return min(filter(None, found), key=lambda rhythm: rhythm.score, default=None)
 
 
-def _places(steps: PhaseSteps, rows: Integers, unit: Unit) -> tuple[Floats, float]:
-    """Return where cycles lie in steps, or in time counted in mean cycles; and the length."""
-    if unit is Unit.STEPS:
-        number = steps.number - steps.number[0]
-        return number[rows].astype(np.float64), float(number[-1] + 1)
-    since_ns = steps.start_ns - steps.start_ns[0]
-    mean_ns = max(float(since_ns[-1]) / max(since_ns.size - 1, 1), 1.0)
-    return since_ns[rows] / mean_ns, float(since_ns[-1]) / mean_ns + 1
+def _rhythm(count: Integers, rows: Integers, is_further: bool) -> Rhythm | None:
+    return find_rhythm(
+        count[rows].astype(np.float64),
+        float(count[-1] + 1),
+        false_alarm_log10=FURTHER_FALSE_ALARM_LOG10 if is_further else FALSE_ALARM_LOG10,
+    )
 
 
-def _gathered(
-    steps: PhaseSteps, events: Events, unit: Unit, rhythm: Rhythm
-) -> tuple[Integers, Integers]:
+def _gathered(count: Integers, events: Events, rhythm: Rhythm) -> tuple[Integers, Integers]:
     """Return all events on the grid of a rhythm, however dear they are."""
-    places, _ = _places(steps, events.row, unit)
+    places = count[events.row].astype(np.float64)
     grid = (places, events.excess_ns, rhythm.period, rhythm.first)
     rows, number = members_of(*grid, max(rhythm.tolerance, 0.5))
     if rhythm.tolerance < 1.0 and rhythm.period >= NEIGHBOURS_FROM_PERIOD:
@@ -270,11 +242,10 @@ def _gathered(
     return rows, number
 
 
-def _recurrence(steps: PhaseSteps, events: Events, number: Integers, unit: Unit) -> Recurrence:
+def _recurrence(steps: PhaseSteps, count: Integers, events: Events, number: Integers) -> Recurrence:
     distance = np.diff(number)
     return Recurrence(
-        unit=unit,
-        period_steps=float(np.median(np.diff(steps.number[events.row]) / distance)),
+        period_steps=float(np.median(np.diff(count[events.row]) / distance)),
         period_s=float(np.median(np.diff(steps.start_ns[events.row]) / distance / NS_PER_S)),
         n_expected=int(number[-1] - number[0]) + 1,
         events=events,

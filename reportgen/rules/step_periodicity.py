@@ -1,4 +1,4 @@
-"""StepPeriodicity: slow steps that come back every n-th step or every t seconds, and why.
+"""StepPeriodicity: slow steps that come back every n-th step, and why.
 
 Rhythms that workers share are one, with its cause.
 """
@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Floats, Integers, Mask
+from reportgen.arrays import Integers, Mask
 from reportgen.facts.contrast import Contrast, Gauge, Work, contrast_of
 from reportgen.facts.intervals import NOTHING, Union, join
 from reportgen.facts.loader import are_waits_known, is_waiting, long_waits_of, num_workers_of
-from reportgen.facts.slow_steps import Recurrence, SlowSteps, Unit, slow_steps_of
+from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.profile import NodeProfile
-from reportgen.results import MAX_SERIES_POINTS, Exhibit, ExhibitKind, Role, exhibit
+from reportgen.results import Exhibit
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import join_names, ordinal, write
@@ -35,13 +35,12 @@ HALF_CYCLE_RATIO = 0.5
 """Every few steps one that is a little longer is what gradient accumulation looks like: workers
 exchange gradients and the optimizer runs once for up to this many batches, which takes less than
 half of a step. A larger share or a longer period has another reason."""
-DIGITS = 6
 
 ABOUT = About(
     checks="Whether slow steps, or long pauses between steps, repeat at regular intervals.",
-    reading="""A cycle is a step and the pause after it. Slow cycles that repeat every nth step or
-        every t seconds are reported, with their cost and with the functions that ran only in them.
-        Slow steps at random times are not reported here.""",
+    reading="""A cycle is a step and the pause after it. Slow cycles that repeat every nth step are
+        reported, with their cost and with the functions that ran only in them. Slow steps at random
+        times are not reported here.""",
     advice="""Find what the script does at these intervals (callback, checkpoint, logging,
         validation); run it in a separate thread, less often, or on the GPU.""",
     section=results.Section(id="step-periodicity", title="Periodic slow steps", order=150),
@@ -53,7 +52,7 @@ RECURS = kit.Message(
     text="{text}",
     advice="""Find what the script does {every} (callback, checkpoint, logging, validation) and run
         it in a separate thread, less often, or on the GPU.""",
-    exhibit="cycles",
+    exhibit="periods",
 )
 BATCHES_LATE = replace(RECURS, cause=results.Cause.SLOW_INPUT)
 """Batches that come late in a rhythm, as from too few loader processes, are a matter of input."""
@@ -62,18 +61,12 @@ UPDATE_ADVICE = """Nothing to do if gradients are accumulated: in these steps th
 TOO_FEW = """Too few steps to find regular intervals: {longest:n} of one training process and phase
     at most, {least:n} are needed."""
 WHAT = {
-    (Unit.SECONDS, True): "Every {p.period_s:s} a {p.word:mode} step is followed by a long pause",
-    (Unit.SECONDS, False): "Every {p.period_s:s} a {p.word:mode} step is slow",
-    (Unit.STEPS, True): "A long pause follows every {nth} {p.word:mode} step",
-    (Unit.STEPS, False): "Every {nth} {p.word:mode} step is slow",
+    True: "A long pause follows every {nth} {p.word:mode} step",
+    False: "Every {nth} {p.word:mode} step is slow",
 }
-PERIOD = {
-    Unit.SECONDS: "every {p.period_s:s} (about {p.period_steps:.0f} steps)",
-    Unit.STEPS: "every {p.period_steps:g} steps ({p.period_s:s})",
-}
-EVERY = {Unit.SECONDS: "every {p.period_s:s}", Unit.STEPS: "every {p.period_steps:g} steps"}
+EVERY = "every {p.period_steps:g} steps"
 RHYTHM = """The training process {p.worker} has {p.n_found:n}{missing} slow {p.word:mode} cycles,
-    one {period} ({behind} {numbers}{more}).{others}"""
+    one every {p.period_steps:g} steps ({p.period_s:s}; {behind} {numbers}{more}).{others}"""
 COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
     together this is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
     step."""
@@ -109,11 +102,11 @@ class Period:
 
     Attributes:
         label: its name, with its first step where another rhythm has the same period.
-        drawn: the longest steps of each stretch of the series.
         usual_ns: median cycle of the steps that are not slow.
         cost_ns: time of all occurrences above the usual.
         is_between: whether the pause behind the step is what is slow.
-        slowest: the ``MOST_MARKS`` costliest occurrences; ``windows`` is when those were slow.
+        slowest: the ``MOST_MARKS`` costliest occurrences; ``windows`` is when those were slow,
+            ``others`` some times in which the same part was as usual.
         num_workers: loader processes of the worker, where its waits are not known.
         contrast: what was different in the slow part of all.
     """
@@ -123,7 +116,6 @@ class Period:
     worker: str = kit.col()
     phase: str
     word: str = kit.col(name="phase")
-    unit: Unit = kit.col(name="even_in")
     period_steps: float = kit.col("steps")
     period_s: float = kit.col("s")
     n_found: int = kit.col(name="found")
@@ -138,9 +130,9 @@ class Period:
     is_between: bool
     loop_ns: int
     n_steps: int
-    drawn: PhaseSteps
     slowest: PhaseSteps
     windows: Union
+    others: Union
     num_workers: int | None
     contrast: Contrast
 
@@ -155,8 +147,8 @@ class Period:
 
         Each process hands over one batch in as many steps, so that the slow ones come together.
         """
-        n, is_of_steps = self.num_workers or 0, self.unit is Unit.STEPS
-        return is_of_steps and n > 1 and round(self.period_steps) == n
+        n = self.num_workers or 0
+        return n > 1 and round(self.period_steps) == n
 
 
 @kit.row
@@ -215,6 +207,7 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
     marked = events.where(np.sort(np.argsort(-events.excess_ns, kind="stable")[:MOST_MARKS]))
     windows = Union(start_ns=first_ns[rows], end_ns=last_ns[rows])
     others = Union(start_ns=first_ns[normal], end_ns=last_ns[normal])
+    some = slice(None, None, -(-others.start_ns.size // MOST_MARKS))
     are_known = are_waits_known(part.spans, worker)
     item = Period(
         label="",
@@ -222,7 +215,6 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
         worker=worker,
         phase=steps.phase,
         word=phase_word(steps.phase),
-        unit=found.unit,
         period_steps=found.period_steps,
         period_s=found.period_s,
         n_found=events.row.size,
@@ -232,9 +224,9 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
         is_between=is_between,
         loop_ns=steps.loop_ns,
         n_steps=steps.n_steps,
-        drawn=_drawn(steps),
         slowest=steps.where(marked.row),
         windows=Union(start_ns=first_ns[marked.first], end_ns=last_ns[marked.last]),
+        others=Union(start_ns=others.start_ns[some], end_ns=others.end_ns[some]),
         num_workers=None if are_known else num_workers_of(part.spans, worker),
         contrast=contrast_of(
             part,
@@ -245,7 +237,7 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
             n_times=events.row.size,
         ),
     )
-    return replace(item, label=write(EVERY[item.unit], p=item))
+    return replace(item, label=write(EVERY, p=item))
 
 
 def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:
@@ -254,17 +246,6 @@ def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:
         for length_ns in (steps.next_ns - steps.end_ns, steps.duration_ns)
     )
     return pause_excess_ns > step_excess_ns
-
-
-def _drawn(steps: PhaseSteps) -> PhaseSteps:
-    """Return at most as many steps as a line may have, of equal stretches the longest each."""
-    most = MAX_SERIES_POINTS - MOST_MARKS
-    if steps.n_steps <= most:
-        return steps
-    edges = np.linspace(0, steps.n_steps, most + 1).astype(np.int64)[:-1]
-    stretch = np.searchsorted(edges, np.arange(steps.n_steps), side="right") - 1
-    order = np.lexsort((-steps.cycle_ns, stretch))
-    return steps.where(order[np.searchsorted(stretch[order], np.arange(most))])
 
 
 def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
@@ -320,8 +301,8 @@ def _metrics(told: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
 def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Finding:
     main = group.main
     marked_ns = main.cost_ns * main.windows.start_ns.size / main.n_found
-    edges, drawn = ((its.start_ns, its.end_ns) for its in (main.windows, main.drawn))
-    is_late = is_waiting(waits, edges, drawn, extra_ns=marked_ns)
+    edges, usual = ((its.start_ns, its.end_ns) for its in (main.windows, main.others))
+    is_late = is_waiting(waits, edges, usual, extra_ns=marked_ns)
     hint = contrast.function_hint(kit.merge([its.contrast.contents for its in group.members]))
     by_loader = hint is not None and hint.work is Work.LOADER
     nth = ordinal(round(main.period_steps))
@@ -334,7 +315,7 @@ def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Findi
         contrast.dip_text(main.contrast),
     )
     message = BATCHES_LATE if by_loader or is_late or main.is_burst else RECURS
-    is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
+    is_short = main.period_steps <= SHORT_PERIOD
     is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
     advice = hint.advice if hint else LOAD_ADVICE if main.is_burst else None
     return message.fault(
@@ -343,11 +324,11 @@ def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Findi
         where=kit.at_worker(main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]),
         severity=results.Severity.INFO if is_update else kit.cost_severity(main.cost_ratio),
         advice=UPDATE_ADVICE if is_update else advice,
-        what=write(WHAT[main.unit, main.is_between], p=main, nth=nth),
+        what=write(WHAT[main.is_between], p=main, nth=nth),
         text=" ".join(part for part in parts if part),
         function=hint.function if hint else "",
-        every=write(EVERY[main.unit], p=main),
-        when=write(EVERY[main.unit], p=main),
+        every=write(EVERY, p=main),
+        when=write(EVERY, p=main),
     )
 
 
@@ -360,7 +341,6 @@ def _rhythm(group: SharedPeriod) -> str:
         RHYTHM,
         p=main,
         missing="" if main.n_found == main.n_expected else f" of {main.n_expected:,} expected",
-        period=write(PERIOD[main.unit], p=main),
         behind="after step" if main.is_between else "step",
         numbers=", ".join(numbers[:MOST_NUMBERS]),
         more=" …" if is_cut else "",
@@ -370,8 +350,6 @@ def _rhythm(group: SharedPeriod) -> str:
 
 def _exhibits(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
     """Yield the table of all rhythms, and the evidence for those which cost enough."""
-    if told:
-        yield _cycles(told)
     if groups:
         yield kit.table(
             "periods",
@@ -395,40 +373,6 @@ def _exhibits(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) -> I
             title="When steps were regularly slow",
             n_all=sum(member.n_found for group in told for member in group.members),
         )
-
-
-def _cycles(groups: Sequence[SharedPeriod]) -> Exhibit:
-    main = groups[0].main
-    every = kit.concat(group.members for group in groups)
-    own = [its for its in every if (its.worker, its.phase) == (main.worker, main.phase)]
-    parts = [main.drawn, *(member.slowest for member in own)]
-    starts_ns, cycle_ns = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("start_ns", "cycle_ns")
-    )
-    start_ns, first = np.unique(starts_ns, return_index=True)
-    length_s = np.round(cycle_ns[first] / NS_PER_S, DIGITS)
-
-    def slow_s(member: Period) -> Floats:
-        return np.where(np.isin(start_ns, member.slowest.start_ns), length_s, np.nan)
-
-    caption = "From the start of a step to the start of the next one; slow steps are marked."
-    if start_ns.size < main.n_steps:
-        drawn = f"{start_ns.size:,} of {main.n_steps:,} steps are drawn"
-        caption += f" {drawn}: the longest one of each interval."
-    return exhibit(
-        "cycles",
-        ExhibitKind.SERIES,
-        title=f"Steps of {main.worker} ({main.word}) with the pause after each",
-        caption=caption,
-        columns=[
-            *kit.floats(("time_s", "s", start_ns / NS_PER_S)),
-            *kit.floats(("step_and_pause_s", "s", length_s), role=Role.STEP),
-            *kit.floats(
-                *((f"slow {member.label}", "s", slow_s(member)) for member in own),
-                role=Role.WARNING,
-            ),
-        ],
-    )
 
 
 def _intervals(member: Period) -> Iterator[kit.Interval]:

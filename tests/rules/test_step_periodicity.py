@@ -190,8 +190,6 @@ def test_two_rhythms_of_one_period_are_told_apart_by_their_first_steps() -> None
     result = run(RULE, job(duration_s))
     assert len(result.findings) == 2
     labels = ["every 100 steps from step 49", "every 100 steps from step 9"]
-    cycles = known(result.exhibit("cycles"))
-    assert [column.name for column in cycles.columns[2:]] == [f"slow {name}" for name in labels]
     assert [row["period"] for row in rows_of(result, "periods")] == labels
     assert {row["of"] for row in rows_of(result, "functions")} == set(labels)
     assert {row["name"] for row in rows_of(result, "intervals")[:2]} == {
@@ -205,23 +203,6 @@ def test_a_rhythm_of_its_own_period_is_named_by_it_alone() -> None:
     duration_s[120::200] += 1.0
     listed = rows_of(run(RULE, job(duration_s)), "periods")
     assert {row["period"] for row in listed} == {"every 50 steps", "every 200 steps"}
-
-
-def test_a_timer_in_steps_that_vary_is_told_in_seconds() -> None:
-    noise = np.random.default_rng(3)
-    duration_s = 0.3 * np.exp(0.4 * noise.standard_normal(1000))
-    passed_s, last_s = 0.0, 0.0
-    for step in range(1000):
-        if passed_s - last_s >= 20:
-            last_s = passed_s
-            duration_s[step] += 2.0
-        passed_s += duration_s[step] + PAUSE_S
-    result = run(RULE, job(duration_s))
-    found = only(result)
-    assert found.title.startswith("Every 20")
-    (row,) = rows_of(result, "periods")
-    assert row["even_in"] == "seconds"
-    assert row["period_s"] == pytest.approx(20.2, abs=0.4)
 
 
 def test_steps_that_get_slower_do_not_hide_a_rhythm() -> None:
@@ -438,15 +419,6 @@ def test_steps_without_numbers_or_with_equal_times_do_no_harm() -> None:
     assert run(RULE, node_profile(rows=instants)).status is Status.OK
     same = [(TRAIN, TRAIN, START_S, START_S)] * 40
     assert run(RULE, node_profile(rows=same)).status is Status.OK
-
-
-def test_many_steps_are_drawn_with_every_slow_one() -> None:
-    result = run(RULE, job(every(50, 6000, 0.3)))
-    cycles = known(result.exhibit("cycles"))
-    assert cycles.n_rows <= 2000
-    slow = [value for value in cycles.columns[2].values if value is not None]
-    assert len(slow) == 120
-    assert "of 6,000 steps are drawn" in cycles.caption
 
 
 def test_the_sample_job_with_a_callback_shows_it_and_the_healthy_one_nothing(
