@@ -53,8 +53,7 @@ TOO_FEW = """Too few negotiations to judge: {n_negotiations:n} with two or more 
 ABOUT = About(
     checks="Whether the ranks of a Horovod job wait for the same rank again and again.",
     reading="""Before a tensor is reduced the ranks report to the coordinator that they are ready;
-        the
-        last one makes all others wait. With n ranks each would be last in one of n
+        the last one makes all others wait. With n ranks each would be last in one of n
         negotiations.""",
     advice=LATE.advice,
     is_optional=True,
@@ -72,8 +71,7 @@ class Params:
         unit="times",
         meaning=(
             "a rank that is last more often than this many times its fair share is reported; "
-            "with few "
-            "ranks the middle between its fair share and always is enough"
+            "with few ranks the middle between its fair share and always is enough"
         ),
         source="ranks that take turns by chance rarely differ by this much",
         minimum=1,
@@ -120,49 +118,18 @@ class Negotiations:
     """Negotiations in the timelines of a node, or in those of all nodes.
 
     Attributes:
-        n_negotiations, n_unclear: those in which two ranks or more were seen ready, and the others:
-            their marks are missing.
-        n_ties: those in which several ranks were last in the same microsecond.
+        n_negotiations: those in which two ranks or more were seen ready.
         recorded_ns: from the first to the last event of Horovod, 0 without negotiations.
-        waited_ns: length of the union of all waits.
     """
 
     n_events: int = kit.merged(sum)
     n_negotiations: int = kit.merged(sum)
-    n_unclear: int = kit.merged(sum)
-    n_ties: int = kit.merged(sum)
     recorded_ns: int = kit.merged(sum)
-    waited_ns: int = kit.merged(sum)
     ranks: tuple[RankWait, ...] = kit.merged(merge_members(lambda item: item.rank))
 
     def ratio(self, part_ns: int) -> float | None:
         """Return a part of the recorded time in 0-1, ``None`` where nothing was recorded."""
         return round(part_ns / self.recorded_ns, 6) if self.recorded_ns else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ready:
-    """Ready marks in negotiations, by negotiation, then by time; (n,) each."""
-
-    negotiation: Integers
-    time_ns: Integers
-    rank: Integers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ends:
-    """When the ranks of each negotiation with two or more were ready; (n,) each.
-
-    The first rank, the last but one, and the last, whose number is -1 where several were last at
-    the same time; ``place`` says which negotiation it is.
-    """
-
-    place: Integers
-    n_ranks: Integers
-    first_ns: Integers
-    next_ns: Integers
-    last_ns: Integers
-    last_rank: Integers
 
 
 def measure(part: NodeProfile, _params: Params) -> Negotiations:
@@ -172,22 +139,21 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
     its = spans.where(np.isin(spans.source, sources))
     names = [code for code, name in enumerate(its.names) if name.startswith(NEGOTIATE)]
     negotiations = its.where(np.isin(its.name, names) & (its.duration_ns > 0))
-    ready = _ready_marks(its, negotiations)
-    ends = _ends_of(ready)
-    n_clear = ends.place.size
+    negotiation, time_ns, rank = _ready_marks(its, negotiations)
     return Negotiations(
         n_events=its.n_spans,
-        n_negotiations=n_clear,
-        n_unclear=negotiations.n_spans - n_clear,
-        n_ties=int((ends.last_rank < 0).sum()),
-        recorded_ns=int(its.end_ns.max() - its.start_ns.min()) if n_clear else 0,
-        waited_ns=union_of(ends.first_ns, ends.last_ns).length_ns,
-        ranks=tuple(_rank_waits(ready, ends)),
+        n_negotiations=int(np.unique(negotiation).size),
+        recorded_ns=int(its.end_ns.max() - its.start_ns.min()) if negotiation.size else 0,
+        ranks=tuple(_rank_waits(negotiation, time_ns, rank)),
     )
 
 
-def _ready_marks(spans: SpanTable, negotiations: SpanTable) -> _Ready:
-    """Return the marks inside negotiations of their tensor; of a rank the first counts."""
+def _ready_marks(spans: SpanTable, negotiations: SpanTable) -> tuple[Integers, Integers, Integers]:
+    """Return the (n,) marks inside negotiations of their tensor in which two ranks have one.
+
+    They are the number of the negotiation, the time and the rank, in this order; of a rank the
+    first mark counts.
+    """
     are_ranks = (name.isascii() and name.isdecimal() and len(name) < 8 for name in spans.names)
     pairs = zip(spans.names, are_ranks, strict=True)
     rank_by_name = np.array(
@@ -212,43 +178,33 @@ def _ready_marks(spans: SpanTable, negotiations: SpanTable) -> _Ready:
     order = order[negotiation[order] >= 0]
     _, first = np.unique(joint_codes(negotiation[order], rank[order]), return_index=True)
     kept = order[np.sort(first)]
-    return _Ready(negotiation=negotiation[kept], time_ns=time_ns[kept], rank=rank[kept])
+    _, place, n_ranks = np.unique(negotiation[kept], return_inverse=True, return_counts=True)
+    kept = kept[n_ranks[place] > 1]
+    return negotiation[kept], time_ns[kept], rank[kept]
 
 
-def _ends_of(ready: _Ready) -> _Ends:
-    place, first, n_ranks = np.unique(ready.negotiation, return_index=True, return_counts=True)
-    is_clear = n_ranks > 1
-    first, n_ranks = first[is_clear], n_ranks[is_clear]
-    last = first + n_ranks - 1
-    first_ns, next_ns, last_ns = (ready.time_ns[at] for at in (first, last - 1, last))
-    return _Ends(
-        place=place[is_clear],
-        n_ranks=n_ranks,
-        first_ns=first_ns,
-        next_ns=next_ns,
-        last_ns=last_ns,
-        last_rank=np.where(next_ns < last_ns, ready.rank[last], -1),
-    )
-
-
-def _rank_waits(ready: _Ready, ends: _Ends) -> Iterator[RankWait]:
+def _rank_waits(negotiation: Integers, time_ns: Integers, rank: Integers) -> Iterator[RankWait]:
     """Yield each rank over the negotiations in which one rank alone was last."""
-    place = np.searchsorted(ends.place, ready.negotiation)
-    is_clear = np.isin(ready.negotiation, ends.place[ends.last_rank >= 0])
-    rank, place = ready.rank[is_clear], place[is_clear]
-    wait_ns = ends.last_ns[place] - ready.time_ns[is_clear]
-    others_waited_ns = sums_by_code(place, wait_ns, ends.place.size)
-    for number, rows in rows_by_code(rank):
-        its = place[rows]
-        own = its[ends.last_rank[its] == number]
+    _, first, place, n_ranks = np.unique(
+        negotiation, return_index=True, return_inverse=True, return_counts=True
+    )
+    last = first + n_ranks - 1
+    next_ns, last_ns, last_rank = time_ns[last - 1], time_ns[last], rank[last]
+    rows = np.flatnonzero((next_ns < last_ns)[place])
+    place = place[rows]
+    wait_ns = last_ns[place] - time_ns[rows]
+    others_waited_ns = sums_by_code(place, wait_ns, first.size)
+    for number, of_rank in rows_by_code(rank[rows]):
+        taken = place[of_rank]
+        held_up = taken[last_rank[taken] == number]
         yield RankWait(
             rank=number,
-            n_taken=int(its.size),
-            n_last=int(own.size),
-            expected=float((1.0 / ends.n_ranks[its]).sum()),
-            others_waited_ns=int(others_waited_ns[own].sum()),
-            held_up_ns=union_of(ends.next_ns[own], ends.last_ns[own]).length_ns,
-            own_wait_ns=int(wait_ns[rows].sum()),
+            n_taken=int(taken.size),
+            n_last=int(held_up.size),
+            expected=float((1.0 / n_ranks[taken]).sum()),
+            others_waited_ns=int(others_waited_ns[held_up].sum()),
+            held_up_ns=union_of(next_ns[held_up], last_ns[held_up]).length_ns,
+            own_wait_ns=int(wait_ns[of_rank].sum()),
         )
 
 
@@ -269,7 +225,7 @@ def judge(nodes: Sequence[Negotiations], params: Params) -> Outcome:
 def _missing(job: Negotiations, params: Params) -> results.Reason | str:
     if job.n_negotiations >= params.min_negotiations:
         return ""
-    if job.n_negotiations or job.n_unclear:
+    if job.n_negotiations:
         least = params.min_negotiations
         return kit.too_few(TOO_FEW, n_negotiations=job.n_negotiations, least=least)
     return write(NO_NEGOTIATION, n_events=job.n_events) if job.n_events else NO_TIMELINE
@@ -301,10 +257,8 @@ def _metrics(job: Negotiations) -> dict[str, float | int | None]:
     worst = max(job.ranks, key=lambda rank: (rank.held_up_ns, -rank.rank), default=None)
     return {
         "negotiations": job.n_negotiations,
-        "ties": job.n_ties,
         "ranks": len(job.ranks),
         "recorded_s": job.recorded_ns / NS_PER_S,
-        "waited_ratio": job.ratio(job.waited_ns),
         "last_rank": worst.rank if worst else None,
         "last_rank_ratio": round(worst.n_last / worst.n_taken, 6) if worst else None,
         "held_up_ratio": job.ratio(worst.held_up_ns) if worst else None,

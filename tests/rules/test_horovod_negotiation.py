@@ -94,7 +94,7 @@ def test_waits_that_cost_little_are_not_told_and_those_that_cost_some_are_a_read
 def test_ties_count_for_nobody() -> None:
     tied = [("t", {0: n * 1000, 1: n * 1000 + 50, 2: n * 1000 + 50}) for n in range(30)]
     result = run(RULE, job(tied))
-    assert (result.metrics["ties"], result.metrics["ranks"]) == (30, 0)
+    assert (result.metrics["negotiations"], result.metrics["ranks"]) == (30, 0)
     assert result.findings == ()
 
 
