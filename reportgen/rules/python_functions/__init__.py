@@ -17,7 +17,6 @@ from reportgen.rules.python_functions.measure import (
     ForwardGaps,
     NodeProfiles,
     Params,
-    Profile,
     measure,
 )
 from reportgen.text import write
@@ -28,7 +27,6 @@ LEAST_PART = 0.5
 """A profile speaks for the time before a forward pass if that is half of what, besides loading
 and the model, it holds; else most of it may have run elsewhere."""
 MOST_PYTHON_FUNCTIONS = 25
-MOST_PROFILES = 200
 MOST_STAGES = 20
 
 TIMES = """own_s is the time in a function without the functions that it calls, cumulative_s the
@@ -106,7 +104,7 @@ class _InStage:
 
 def judge(nodes: Sequence[NodeProfiles], params: Params) -> Outcome:
     """Merge the nodes, rank functions, and name those that do not train."""
-    if not any(node.profiles for node in nodes):
+    if not any(node.stages for node in nodes):
         return Outcome(missing="The job has no Python profile.")
     job = kit.merge(nodes)
     between = python.sums_in_order(sums for gap in job.gaps for sums in gap.profiles)
@@ -173,8 +171,8 @@ def _metrics(job: NodeProfiles) -> dict[str, float | int | None]:
     gap_ns = sum(item.gap_ns for item in job.gaps)
     covered_ns = sum(item.covered_ns for item in job.gaps)
     return {
-        "profiles": len(job.profiles),
-        "profiled_s": round(sum(item.profiled_s for item in job.profiles), 6),
+        "profiles": sum(item.n_profiles for item in job.stages),
+        "profiled_s": round(sum(item.own_s for item in job.stages), 6),
         "gaps": sum(item.n_gaps for item in job.gaps),
         "gap_s": gap_ns / NS_PER_S if job.gaps else None,
         "profiled_gap_ratio": round(covered_ns / gap_ns, 6) if gap_ns else None,
@@ -210,15 +208,6 @@ def _exhibits(job: NodeProfiles, between: Sequence[ProfileSum]) -> Iterator[resu
     title = "Coverage of the Python profiles"
     caption = "profiled_s adds up the own times of all functions; a job may profile few steps."
     yield kit.table("stages", job.stages, _Stage, title=title, caption=caption)
-    profiles = sorted(
-        job.profiles, key=lambda item: (item.start_us, item.end_us, item.worker, item.profiler)
-    )
-    shown = profiles[:MOST_PROFILES]
-    caption = """Each with the step at which it began and ended, and the function that took most
-        time itself."""
-    first = " The first {shown} of {every:n}."
-    caption += kit.left_out(first, shown=len(shown), every=len(profiles))
-    yield kit.table("profiles", shown, Profile, title="Python profiles", caption=caption)
 
 
 def _by_own(functions: Sequence[FunctionSum]) -> list[FunctionSum]:

@@ -43,22 +43,6 @@ class Params:
 
 
 @row
-class Profile:
-    """One profile: its own times added up, and the function that took most of them."""
-
-    worker: str = col()
-    profiler: str = col()
-    stage: str = col()
-    first_step: int | None = col()
-    last_step: int | None = col()
-    start_us: int = col("s", name="start_s", per=US_PER_S)
-    end_us: int = col("s", name="end_s", per=US_PER_S)
-    profiled_s: float = col("s")
-    longest: str | None = col()
-    longest_own_s: float = col("s")
-
-
-@row
 class ForwardGaps:
     """One worker's times from a batch to the forward pass.
 
@@ -80,7 +64,6 @@ class ForwardGaps:
 class NodeProfiles:
     """One node or all: its profiles, merged by stage, and the times before its forward passes."""
 
-    profiles: tuple[Profile, ...] = merged(concat)
     stages: tuple[ProfileSum, ...] = merged(lambda parts: python.sums_in_order(concat(parts)))
     gaps: tuple[ForwardGaps, ...] = merged(concat)
 
@@ -89,33 +72,11 @@ def measure(part: NodeProfile, _params: Params) -> NodeProfiles:
     """Merge the profiles of one node."""
     table = part.python
     if not table.profiles:
-        return NodeProfiles(profiles=(), stages=(), gaps=())
+        return NodeProfiles(stages=(), gaps=())
     return NodeProfiles(
-        profiles=tuple(_profiles(table)),
         stages=python.sums_by_stage(table),
         gaps=tuple(_gaps_of_workers(part.spans, table)),
     )
-
-
-def _profiles(table: PythonTable) -> Iterator[Profile]:
-    own_s = np.bincount(table.profile, table.own_s, minlength=len(table.profiles)).tolist()
-    by_own = np.lexsort((table.own_s, table.profile))[::-1]
-    places, first = np.unique(table.profile[by_own], return_index=True)
-    longest = dict(zip(places.tolist(), by_own[first].tolist(), strict=True))
-    for place, profile in enumerate(table.profiles):
-        start, end, at = profile.interval.start, profile.interval.end, longest.get(place)
-        yield Profile(
-            worker=profile.worker,
-            profiler=profile.profiler,
-            stage=python.stage_of(profile.interval),
-            first_step=start.step,
-            last_step=end.step,
-            start_us=start.time_us,
-            end_us=end.time_us,
-            profiled_s=own_s[place],
-            longest=None if at is None else python.name_of(table.functions[table.function[at]]),
-            longest_own_s=0.0 if at is None else float(table.own_s[at]),
-        )
 
 
 def _gaps_of_workers(spans: SpanTable, table: PythonTable) -> Iterator[ForwardGaps]:
