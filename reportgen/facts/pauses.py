@@ -1,10 +1,9 @@
 """Long pauses: stretches without progress that stand far out of the rhythm of a job.
 
 Where steps are recorded, a worker pauses inside one step, or between two of them. Where only
-samples are recorded, all GPUs of a node idle at once, or its cores if it has none. In both cases a
-pause is many times as long as what is usual, and clearly longer than the tail of the usual: input
-that comes in bursts and steps with a heavy tail are no pauses. Repeated delays with a rhythm are
-not pauses either.
+samples are recorded, all GPUs of a node idle at once. In both cases a pause is many times as long
+as what is usual, and clearly longer than the tail of the usual: input that comes in bursts and
+steps with a heavy tail are no pauses. Repeated delays with a rhythm are not pauses either.
 """
 
 from __future__ import annotations
@@ -24,12 +23,10 @@ from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS, PhaseSteps
 from reportgen.facts.usage import at_work
 from reportgen.merging import merge, merged
-from reportgen.profile import NO_STEP, NodeProfile, SpanTable, SystemTable
+from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.memo import fact
 from reportgen.units import NS_PER_S
 
-LIKE_IT_RATIO = 0.5
-"""Where one pause is above the limit, those that cost half of that limit are reported with it."""
 OVER_TAIL = 4.0
 """A pause exceeds the usual by four times as much as the tail does. Of log-normal lengths that
 scatter by half of their mean, not one in 100,000 does."""
@@ -200,9 +197,7 @@ def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
     rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
     tail_ns = float(np.quantile(length_ns, 1 - rare, method="lower")) - usual_ns
     limit_ns, least_ns = STOPS_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * tail_ns
-    lost_ns = length_ns - usual_ns
-    is_any = lost_ns.max() > max(limit_ns, least_ns)
-    return np.asarray(is_any & (lost_ns > max(LIKE_IT_RATIO * limit_ns, least_ns)))
+    return np.asarray(length_ns - usual_ns > max(limit_ns, least_ns))
 
 
 def _of_phase(slow: SlowSteps, code: int) -> Pauses:
@@ -256,20 +251,17 @@ class IdlePauses:
     Attributes:
         work_ns: first start and last end of work; equal for a node that never works.
         n_ticks: samples of it.
-        idle: every idle stretch in between.
     """
 
     work_ns: tuple[int, int]
     n_ticks: int
     pauses: Pauses
-    idle: Union
 
 
 def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
-    """Return when all GPUs of a node paused, or its cores if it has none.
-
-    Edge cases: ``None`` where none of them is ever used.
-    """
+    """Return when all GPUs of a node paused; ``None`` where none of them is ever used."""
+    if not system.names(SeriesKind.GPU_UTILIZATION):
+        return None
     is_busy, is_known = at_work(system)
     busy = np.flatnonzero(is_busy)
     if not busy.size:
@@ -284,7 +276,6 @@ def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
         work_ns=work_ns,
         n_ticks=int(busy[-1] - busy[0]) + 1,
         pauses=_longest(_idle_pauses(idle, work_ns)),
-        idle=idle,
     )
 
 

@@ -35,10 +35,9 @@ from reportgen.results import (
 )
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import format_ns_range, mode_word, part_of, write
+from reportgen.text import format_ns_range, mode_word, write
 from reportgen.units import NS_PER_MINUTE, NS_PER_S, seconds
 
-OF_CORES = "idle cores"
 WORKING_RATIO = 0.5
 """GPUs that are used half as much as otherwise do work in which no step was recorded, such as an
 evaluation: this is no pause."""
@@ -50,9 +49,6 @@ other."""
 TOLD_FROM_NS = NS_PER_MINUTE
 """A minute without progress is told in a job of any length: a process may have hung. A usual
 checkpoint takes less (chosen)."""
-SAME_LENGTH_RATIO = 0.1
-"""Pauses at the same step that differ by at most a tenth are the same, whatever the clocks of
-their nodes say."""
 
 ADVICE = """Find out what the script did at that time (checkpoint, evaluation, upload, a new
     epoch's data) and do it in its own thread; if nothing was due, a process hung."""
@@ -60,8 +56,7 @@ ABOUT = About(
     checks="Whether the job made no progress for a long time, once or at irregular times.",
     reading="""A pause is a step, or the time between two steps, that takes many times as long as
         usual and clearly longer than the other long ones. Without recorded steps it is a time in
-        which all GPUs are idle (all cores, if the job has no GPU). The start, the end and regular
-        pauses do not count.""",
+        which all GPUs are idle. The start, the end and regular pauses do not count.""",
     advice=ADVICE,
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
@@ -71,61 +66,34 @@ TOO_FEW_STEPS = """Too few steps to know the usual ones: {longest:n} of one trai
 NEVER_AT_WORK = "No steps were recorded, and no GPU ever works."
 NOT_ALIGNED = "No steps were recorded, and the clocks of the nodes could not be compared."
 
-
 ONE = kit.Message(
     id="PAUSE-1",
     cause=results.Cause.LONG_PAUSE,
-    title="{who} paused once for {main.length_ns:ns}: {measured:pct} of the time",
-    text="""{who} made no progress for {main.length_ns:ns} {place}; usually this takes
-        {main.usual_ns:ns}.{others} Without the pause the loop would take {measured:pct}
-        less.{meanwhile}""",
+    title="{who} paused once for {main.length_ns:ns}: {measured:pct} of the {whole}",
+    text="""{who} made no progress for {main.length_ns:ns}{place}.{others} Without the pause
+        {without} would be {measured:pct} shorter.{meanwhile}{unknown}""",
     advice=ADVICE,
     exhibit="pauses",
 )
-SEVERAL = kit.Message(
+SEVERAL = replace(
+    ONE,
     id="PAUSE-2",
-    cause=results.Cause.LONG_PAUSE,
-    title="{n:n} long pauses cost {measured:pct} of the time",
-    text="""{n:n} times, at irregular intervals, the job made no progress for {lasted}. The pause
-        that costs most is {whose}{place}.{others} Without these pauses the loop would take
-        {measured:pct} less.{meanwhile}""",
-    advice=ONE.advice,
-    exhibit="pauses",
+    title="{n:n} long pauses cost {measured:pct} of the {whole}",
+    text="""{who} made no progress for {lasted}, {n:n} times at irregular intervals. The pause that
+        costs most lasts {main.length_ns:ns}{place}.{others} Without these pauses {without}
+        would be {measured:pct} shorter.{meanwhile}{unknown}""",
 )
-EVALUATED = "the model was evaluated on the CPU"
-IDLE_ONE = kit.Message(
-    id=ONE.id,
-    cause=ONE.cause,
-    title="{All} paused once for {main.length_ns:ns}: {measured:pct} of the working time",
-    text="""{gpus} did not work for {main.length_ns:ns}, with work before and after. Without the
-        pause the time from the first work to the last would be {measured:pct}
-        shorter.{meanwhile}{unknown}""",
-    advice="""Find in the logs what the script did during the pause; to see it here, record
-        framework events (steps and data loading) and a Python profile.""",
-    exhibit="pauses",
-    possible_causes=(
-        "a checkpoint was written or uploaded",
-        EVALUATED,
-        "data were downloaded, shuffled or indexed again",
-        "a training process hung or restarted, and the others waited for it",
-        "Python collected garbage or compiled",
-    ),
+IDLE_ADVICE = """Find in the logs what the script did during the pause; to see it here, record
+    framework events (steps and data loading) and a Python profile."""
+IDLE_CAUSES = (
+    "a checkpoint was written or uploaded",
+    "the model was evaluated on the CPU",
+    "data were downloaded, shuffled or indexed again",
+    "a training process hung or restarted, and the others waited for it",
+    "Python collected garbage or compiled",
 )
-IDLE_SEVERAL = kit.Message(
-    id=SEVERAL.id,
-    cause=ONE.cause,
-    title="{n:n} times {all} paused: {measured:pct} of the working time",
-    text="""{gpus} did not work for {lasted}, {n:n} times at irregular intervals. Without
-        these pauses the time from the first work to the last would be {measured:pct}
-        shorter.{meanwhile}{unknown}""",
-    advice=IDLE_ONE.advice,
-    exhibit="pauses",
-    possible_causes=IDLE_ONE.possible_causes,
-)
-CORES = "All cores"
 UNKNOWN = " The samples do not show the work of the script; events or a Python profile do."
-BETWEEN = "between two steps, after {main.phase:mode} step{number}"
-INSIDE = "inside {main.phase:mode} step{number}"
+PLACE = " {place} {main.phase:mode} step{number}; usually this takes {main.usual_ns:ns}"
 TOGETHER = " {n_members:count training process/training processes} paused together."
 WAITED = """ {n_others:count other training process/other training processes} waited for it inside a
     step."""
@@ -173,7 +141,7 @@ class Pause:
     """One pause of one worker, or of all GPUs of one node.
 
     Attributes:
-        worker: empty for GPUs, and for the cores of a node without one; so is ``phase``.
+        worker: empty for GPUs; so is ``phase``.
         step: number of the step that is slow, or behind which the pause lies.
         loop_ns: of the worker, or the time from the first work of the GPUs to their last.
     """
@@ -186,9 +154,8 @@ class Pause:
     step: int | None = kit.col()
     is_between: bool
     part: str = kit.derived(
-        lambda item: "between steps" if item.is_between else "step" if item.worker else item.what
+        lambda item: "between steps" if item.is_between else "step" if item.worker else "idle GPUs"
     )
-    what: str = "idle GPUs"
     start_ns: int = kit.col("s", name="start_s", per=NS_PER_S)
     end_ns: int = kit.col("s", name="end_s", per=NS_PER_S)
     length_ns: int = kit.derived(
@@ -211,7 +178,7 @@ class NodePauses:
     Attributes:
         longest: how many steps the largest phase of a worker has.
         n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
-        n_idle_nodes, n_core_nodes: nodes without steps whose GPUs, or cores, were looked at.
+        n_idle_nodes: nodes without steps whose GPUs were looked at.
         n_unaligned: nodes that could be compared by their clocks alone, which are not aligned.
         pauses: of workers where there are steps, else of GPUs.
         meanwhile: what was different then, for each worker, or node, that paused.
@@ -224,7 +191,6 @@ class NodePauses:
     n_gpus: int = kit.merged(sum, default=0)
     n_samples: int = kit.merged(max, default=0)
     n_idle_nodes: int = kit.merged(sum, default=0)
-    n_core_nodes: int = kit.merged(sum, default=0)
     n_unaligned: int = kit.merged(sum, default=0)
     pauses: tuple[Pause, ...] = kit.merged(kit.concat, default=())
     meanwhile: tuple[Contrast, ...] = kit.merged(kit.concat, default=())
@@ -275,12 +241,8 @@ def _overlap(one: Pause, other: Pause) -> bool:
 
 
 def _is_same_step(one: Pause, other: Pause) -> bool:
-    difference_ns = abs(one.length_ns - other.length_ns)
-    return (
-        one.step is not None
-        and (one.phase, one.step) == (other.phase, other.step)
-        and difference_ns <= SAME_LENGTH_RATIO * max(one.length_ns, other.length_ns)
-    )
+    """Return whether two workers pause at the same step, whatever the clocks of their nodes say."""
+    return one.step is not None and (one.phase, one.step) == (other.phase, other.step)
 
 
 def measure(part: NodeProfile, params: Params) -> NodePauses:
@@ -301,8 +263,7 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
         n_ticks=system.n_ticks,
         n_gpus=n_gpus,
         n_samples=idle.n_ticks if idle else 0,
-        n_idle_nodes=int(idle is not None and n_gpus > 0),
-        n_core_nodes=int(idle is not None and n_gpus == 0),
+        n_idle_nodes=int(idle is not None),
         n_unaligned=int(bound_ns is None),
         pauses=tuple(pause for pauses, _ in found for pause in pauses),
         meanwhile=tuple(meanwhile for pauses, meanwhile in found if pauses),
@@ -321,9 +282,7 @@ def _of_worker(part: NodeProfile, its: WorkerPauses) -> tuple[tuple[Pause, ...],
 def _of_gpus(part: NodeProfile, its: IdlePauses) -> tuple[tuple[Pause, ...], Contrast]:
     first_ns, last_ns = its.work_ns
     work = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
-    what = "idle GPUs" if part.system.names(SeriesKind.GPU_UTILIZATION) else OF_CORES
-    found = _rows(part.node, its.pauses, last_ns - first_ns)
-    rows = tuple(replace(row, what=what) for row in found)
+    rows = tuple(_rows(part.node, its.pauses, last_ns - first_ns))
     return rows, contrast_of(part, _windows(its.pauses), work)
 
 
@@ -379,11 +338,9 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
     missing = _missing(job, params)
     has_steps = job.loop.n_steps > 0
     pauses = [pause for pause in job.pauses if bool(pause.worker) is has_steps]
-    if not has_steps:
-        pauses = [pause for pause in pauses if (pause.what == OF_CORES) is not bool(job.n_gpus)]
-    n_nodes = job.n_idle_nodes if job.n_gpus else job.n_core_nodes
     groups = [] if missing else job_pauses(pauses)
     if not has_steps:  # a pause is one of the GPUs of all nodes
+        n_nodes = job.n_idle_nodes
         groups = [its for its in groups if len({one.node for one in its.members}) == n_nodes]
     lost = _lost_ratio(groups)
     return Outcome(
@@ -405,15 +362,15 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
         if job.longest >= params.min_steps:
             return None
         return kit.too_few(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
-    if not job.n_gpus and not job.n_core_nodes:
+    if not job.n_gpus:
         return kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if job.n_unaligned:
         return kit.too_few(NOT_ALIGNED)
-    if job.n_gpus and not job.n_idle_nodes:
+    if not job.n_idle_nodes:
         return kit.too_few(NEVER_AT_WORK)
     return kit.reason_to_skip(
         n_ticks=job.n_ticks,
-        n_gpus=job.n_gpus or None,
+        n_gpus=job.n_gpus,
         n_samples=job.n_samples,
         patience=params.min_samples - 1,
     )
@@ -448,10 +405,7 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
     is_fault = 100 * lost >= params.threshold_pct
     message = ONE if is_one else SEVERAL
     if not main.worker:
-        message = IDLE_ONE if is_one else IDLE_SEVERAL
-    if main.what == OF_CORES:  # which did not evaluate anything, either
-        causes = tuple(item for item in message.possible_causes if item != EVALUATED)
-        message = replace(message, possible_causes=causes)
+        message = replace(message, advice=IDLE_ADVICE, possible_causes=IDLE_CAUSES)
     return message.fault(
         100 * lost,
         threshold=params.threshold_pct,
@@ -475,6 +429,16 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
 def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
     """Return the words about the costliest pause: whose it is, where, and what the others did."""
     main, members, leading = worst.main, worst.members, worst.leading
+    if not main.worker:
+        return {
+            "main": main,
+            "who": "All GPUs",
+            "whole": "working time",
+            "without": "the time from the first work to the last",
+            "place": "",
+            "others": "",
+            "unknown": UNKNOWN,
+        }
     others = ""
     if len(leading) < len(members):
         others = write(WAITED, n_others=len(members) - len(leading))
@@ -483,18 +447,15 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
     elif job.n_workers > 1:
         others = ALONE
     number = "" if main.step is None else f" {main.step:,}"
-    place = BETWEEN if main.is_between else INSIDE
-    gpus = part_of(job.n_gpus, job.n_gpus, "GPU")
+    place = "between two steps, after" if main.is_between else "inside"
     return {
         "main": main,
         "who": main.worker if job.n_workers > 1 else "Training",
-        "whose": f"that of {main.worker} " if job.n_workers > 1 else "",
-        "gpus": f"{gpus[:1].upper()}{gpus[1:]}" if job.n_gpus else CORES,
-        "all": "all GPUs" if job.n_gpus else CORES.lower(),
-        "All": "All GPUs" if job.n_gpus else CORES,
-        "place": write(place, main=main, number=number),
+        "whole": "time",
+        "without": "the loop",
+        "place": write(PLACE, main=main, place=place, number=number),
         "others": others,
-        "unknown": UNKNOWN,
+        "unknown": "",
     }
 
 

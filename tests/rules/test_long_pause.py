@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from reportgen.profile import NodeProfile, SeriesKind, SystemTable
+from reportgen.profile import NodeProfile, SystemTable
 from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules import step_outlier
 from reportgen.rules.long_pause import RULE, Params
@@ -127,23 +127,12 @@ def test_a_minute_without_progress_is_told_however_long_the_job_is(
     assert [item.severity for item in findings] == [Severity.INFO] * is_told
 
 
-def test_a_pause_that_takes_half_of_the_loop_is_critical() -> None:
-    assert only(run(RULE, job(behind={100: 150.0}))).severity is Severity.CRITICAL
-
-
 def test_a_stop_of_less_than_five_cycles_is_none() -> None:
     assert run(RULE, job(behind={100: 0.95})).exhibit("pauses") is None
     assert len(rows_of(run(RULE, job(behind={100: 1.1})), "pauses")) == 1
 
 
 # Several
-
-
-def test_what_is_like_a_pause_is_told_with_it() -> None:
-    # Of 94 steps one stops for more than five cycles, one for four, one for two.
-    rows = rows_of(run(RULE, job(94, inside={15: 1.5, 31: 0.8, 69: 0.4})), "pauses")
-
-    assert len(rows) == 2
 
 
 def test_several_pauses_without_a_rhythm_are_one_finding_with_their_sum() -> None:
@@ -353,35 +342,6 @@ def test_gpus_of_all_nodes_must_idle() -> None:
     both = run(RULE, samples((200, 230)), samples((201, 231), node="algo-2"))
     assert alone.findings == ()
     assert only(both).where.node is None
-
-
-def test_two_long_stops_are_pauses_however_long_the_work_between_them() -> None:
-    found = only(run(RULE, samples((100, 190), (230, 300))))
-
-    assert found.id == "PAUSE-2"
-    assert known(found.estimate).share_ratio == pytest.approx(160 / 570, abs=1e-6)
-
-
-def cores(*idle: tuple[float, float], node: str = "algo-1", rest_pct: float = 2.0) -> NodeProfile:
-    """Return a node without GPUs and steps whose cores rest in some stretches and at both ends."""
-    gpu = samples(*idle, node=node).system.matrix(SeriesKind.GPU_UTILIZATION)[:, 0]
-    use = np.where(gpu > 0, 60.0, rest_pct).tolist()
-    return node_profile({"cpu0": use, "cpu1": use}, node=node)
-
-
-def test_cores_that_rest_once_are_a_pause_of_a_job_without_gpus() -> None:
-    result = run(RULE, cores((200, 230)), cores((201, 231), node="algo-2"))
-    found = only(result)
-
-    assert found.title == "All cores paused once for 30 s: 5.3 % of the working time"
-    assert found.text.startswith("All cores did not work for 30 s, with work before and after.")
-    assert not any("evaluated" in cause for cause in found.possible_causes)
-    assert rows_of(result, "pauses")[0]["part"] == "idle cores"
-
-
-def test_cores_that_work_on_or_of_a_node_beside_gpus_are_no_pause() -> None:
-    assert run(RULE, cores((200, 230), rest_pct=13.0)).findings == ()
-    assert run(RULE, cores((200, 230)), samples(node="algo-2")).findings == ()
 
 
 # Too little
