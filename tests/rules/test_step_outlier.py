@@ -105,19 +105,6 @@ def test_a_series_is_judged_with_more_than_a_hundred_steps(n_steps: int, is_judg
         assert "100 training steps" in result.reason.text
 
 
-def test_the_number_of_steps_that_is_enough_can_be_set() -> None:
-    result = run(RULE, node(step_rows([0.1] * 6)), min_steps=5)
-
-    assert result.status is Status.OK
-
-
-def test_equal_steps_have_no_outlier() -> None:
-    result = run(RULE, node(step_rows([0.1] * 300)), n_outliers=0)
-
-    assert result.counters == Counters(datapoints=300)
-    assert rows_of(result, "outliers") == []
-
-
 def test_the_details_are_those_aws_writes() -> None:
     durations = with_slow(200, [49, 99, 149, 199], slow_s=0.5)
     details: Any = run(RULE, node(step_rows(durations))).details["step_details"]
@@ -162,14 +149,6 @@ def test_a_step_belongs_to_the_minute_in_which_it_ends() -> None:
     ended = step_rows([0.1] * 100) + step_rows([5.0], start_s=START_S + 110, first=100)
     later = step_rows([0.1], start_s=START_S + 125, first=101)
     assert run(RULE, node([*ended, *later]), n_outliers=0).counters.rule_triggered == 2
-
-
-def test_violations_are_the_outliers_of_the_last_judgement_only() -> None:
-    # The tenth minute brings the 11th and the 12th slow step, the eleventh the 13th, the twelfth
-    # none: judged three times with more than ten, and 13 in the end, not 12 + 13 + 13.
-    result = run(RULE, node(step_rows(with_slow(700, every(50, 13), usual_s=0.3))))
-
-    assert result.counters == Counters(rule_triggered=3, violations=13, datapoints=700)
 
 
 def test_the_same_number_of_train_and_eval_are_different_steps() -> None:
@@ -225,22 +204,6 @@ def test_a_mode_that_never_ran_is_skipped() -> None:
     assert result.status is Status.SKIPPED
     assert "PREDICT" in known(result.reason).text
     assert result.details == {"step_details": {}}
-
-
-def test_slow_steps_that_cost_half_of_the_loop_are_critical() -> None:
-    rows = step_rows(with_slow(300, AT_RANDOM, slow_s=12.0), every_s=0.1)
-    rows = [
-        (*row[:2], START_S + begin, START_S + begin + length, row[4])
-        for row, begin, length in zip(
-            rows,
-            np.cumsum([0.0, *(row[3] - row[2] for row in rows[:-1])]),
-            [row[3] - row[2] for row in rows],
-            strict=True,
-        )
-    ]
-    found = known(finding(run(RULE, node(rows)), "STEP-1"))
-
-    assert found.severity is Severity.CRITICAL
 
 
 def test_plain_scatter_of_many_steps_and_slow_steps_that_cost_little_are_no_finding() -> None:
@@ -492,30 +455,6 @@ def test_many_workers_become_one_band() -> None:
         for place in (1, 3)
     )
     assert (min(lows), max(highs)) == (0.11, 0.19)
-
-
-def test_the_order_of_rows_does_not_matter() -> None:
-    rng = np.random.default_rng(5)
-    rows = step_rows(rng.gamma(2, 0.1, 300).tolist())
-    part = node(rows)
-    shuffled = part.spans.where(rng.permutation(300))
-
-    assert run(RULE, replace(part, spans=shuffled)) == run(RULE, part)
-
-
-@pytest.mark.parametrize(
-    ("rows", "code"),
-    [
-        ([], ReasonCode.NO_FRAMEWORK_METRICS),
-        ([("Forward", "Net", START_S, START_S + 1)], ReasonCode.NO_STEPS),
-    ],
-)
-def test_without_steps_it_is_skipped(rows: list[Any], code: ReasonCode) -> None:
-    result = run(RULE, node(rows))
-
-    assert result.status is Status.SKIPPED
-    assert known(result.reason).code is code
-    assert result.details == {"step_details": {}}
 
 
 def test_the_time_axis_knows_which_step_began_when() -> None:
