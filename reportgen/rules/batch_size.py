@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from reportgen.facts.samples import present_values, training_loop_ns
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role, Severity
 from reportgen.rules import kit
-from reportgen.rules.aws.aws_batch_size import CPU, violations_of
+from reportgen.rules.aws.aws_batch_size import CPU, Params, violations_of
 from reportgen.rules.aws.details import MEMORY_SUFFIX, Violations, counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import device_label, format_place, format_places, part_of, write
@@ -52,19 +51,6 @@ LARGER = kit.Message(
         smaller instance.""",
     exhibit="head_room",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Parameters in AWS's order."""
-
-    cpu_threshold_p95: float = kit.percentage(70, "the CPU has room when its p95 is below this")
-    gpu_threshold_p95: float = kit.percentage(70, "a GPU has room when its p95 is below this")
-    gpu_memory_threshold_p95: float = kit.percentage(
-        70, "GPU memory has room when its p95 is below this"
-    )
-    patience: int = kit.patience()
-    window: int = kit.window(500)
 
 
 @kit.row

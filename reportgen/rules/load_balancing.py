@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -15,8 +15,8 @@ from reportgen.facts.distributions import jensen_shannon
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
-from reportgen.rules.aws.aws_load_balancing import NodePairs, counted_pairs, pairs_of
-from reportgen.rules.base import About, Need, Outcome, Rule, param
+from reportgen.rules.aws.aws_load_balancing import NodePairs, Params, counted_pairs, pairs_of
+from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import device_label, format_places, join_names, part_of, write
 
 GAP_FROM_PCT = 10.0
@@ -55,21 +55,6 @@ UNEVEN_PROCESSES = replace(
     advice="""Each GPU already has its training process: give all of them batches and shards of
         equal size, and check clock, temperature and other load of the GPU that differs.""",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Parameters in AWS's order."""
-
-    threshold: float = param(
-        0.2,
-        unit="",
-        meaning="uneven when the distance of two GPUs' histograms exceeds this (0 to 0.8326)",
-        source=kit.AWS_DEFAULTS,
-        minimum=0,
-        maximum=1,
-    )
-    patience: int = kit.patience()
 
 
 @kit.row

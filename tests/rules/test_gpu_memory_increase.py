@@ -5,9 +5,8 @@ import pytest
 
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, Severity, Status
-from reportgen.rules.aws.aws_gpu_memory_increase import increases_of
+from reportgen.rules.aws.aws_gpu_memory_increase import Params, increases_of
 from reportgen.rules.gpu_memory_increase import RULE
-from reportgen.rules.gpu_memory_increase.measure import Params
 from tests.builders import START_S, known, node_profile
 from tests.rules.framework_jobs import finding, rows_of
 from tests.rules.samples import run

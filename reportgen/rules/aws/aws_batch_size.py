@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,26 +13,27 @@ from reportgen.facts.samples import minutes_of, window_percentiles
 from reportgen.facts.usage import PERCENT_DIGITS, Samples
 from reportgen.results import JsonValue
 from reportgen.rules.aws.details import MEMORY_SUFFIX, LastViolation, Violations, box_member
+from reportgen.rules.kit import patience, percentage, window
 from reportgen.units import NS_PER_MINUTE
 
 CPU = "cpu"
 
 
-class _Params(Protocol):
-    @property
-    def cpu_threshold_p95(self) -> float: ...
-    @property
-    def gpu_threshold_p95(self) -> float: ...
-    @property
-    def gpu_memory_threshold_p95(self) -> float: ...
-    @property
-    def window(self) -> int: ...
-    @property
-    def patience(self) -> int: ...
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order."""
+
+    cpu_threshold_p95: float = percentage(70, "the CPU has room when its p95 is below this")
+    gpu_threshold_p95: float = percentage(70, "a GPU has room when its p95 is below this")
+    gpu_memory_threshold_p95: float = percentage(
+        70, "GPU memory has room when its p95 is below this"
+    )
+    patience: int = patience()
+    window: int = window(500)
 
 
 def violations_of(
-    node: str, cpu: Samples, gpus: Iterable[tuple[str, Samples, Samples]], params: _Params
+    node: str, cpu: Samples, gpus: Iterable[tuple[str, Samples, Samples]], params: Params
 ) -> Violations:
     """Count the (GPU, minute) pairs of a node with room; ``gpus`` are names, uses and memories."""
     found = []
@@ -57,7 +58,7 @@ def violations_of(
     )
 
 
-def _minutes_with_room(cpu: Samples, use: Samples, memory: Samples, params: _Params) -> Instants:
+def _minutes_with_room(cpu: Samples, use: Samples, memory: Samples, params: Params) -> Instants:
     """Return the starts of minutes in which CPU, GPU and GPU memory are all below their limits.
 
     A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,21 +11,22 @@ from reportgen.arrays import Floats, Mask, Rows
 from reportgen.facts.distributions import box_of, percentiles
 from reportgen.facts.usage import Samples
 from reportgen.rules.aws.details import LastViolation, Violations, box_member
+from reportgen.rules.kit import patience, percentage, window
 
 HUNDREDTHS = 100
 """Files hold two decimals, so sums of hundredths are exact and decide without rounding."""
 
 
-class _Params(Protocol):
-    @property
-    def increase(self) -> float: ...
-    @property
-    def window(self) -> int: ...
-    @property
-    def patience(self) -> int: ...
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order."""
+
+    increase: float = percentage(5, "a jump is an increase by more than this many points")
+    patience: int = patience()
+    window: int = window(10, minimum=2)
 
 
-def violations_of(node: str, gpus: Iterable[tuple[str, Samples]], params: _Params) -> Violations:
+def violations_of(node: str, gpus: Iterable[tuple[str, Samples]], params: Params) -> Violations:
     """Count the (GPU, sample) pairs of a node whose newest mean exceeds the one before it."""
     n_samples = n_found = 0
     newest = []
@@ -38,7 +39,7 @@ def violations_of(node: str, gpus: Iterable[tuple[str, Samples]], params: _Param
     return Violations(node=node, n_samples=n_samples, n_found=n_found, newest=tuple(newest))
 
 
-def increases_of(values: Floats, params: _Params) -> tuple[Floats, Mask]:
+def increases_of(values: Floats, params: Params) -> tuple[Floats, Mask]:
     """Return the increase at each sample, and whether it is a violation (docs/rules.md).
 
     The increase is the mean of the last ``window`` samples less the mean of the ``window - 1``

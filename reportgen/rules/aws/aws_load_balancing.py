@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,24 @@ from reportgen.facts.usage import Samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details
 from reportgen.rules.aws.details import Counted
+from reportgen.rules.base import param
+from reportgen.rules.kit import AWS_DEFAULTS, patience
 from reportgen.units import NS_PER_MINUTE
 
 
-class _Params(Protocol):
-    @property
-    def threshold(self) -> float: ...
-    @property
-    def patience(self) -> int: ...
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order."""
+
+    threshold: float = param(
+        0.2,
+        unit="",
+        meaning="uneven when the distance of two GPUs' histograms exceeds this (0 to 0.8326)",
+        source=AWS_DEFAULTS,
+        minimum=0,
+        maximum=1,
+    )
+    patience: int = patience()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +50,7 @@ class NodePairs:
     distance: Mapping[tuple[str, str], float]
 
 
-def pairs_of(part: NodeProfile, params: _Params) -> NodePairs:
+def pairs_of(part: NodeProfile, params: Params) -> NodePairs:
     """Compare all samples of each pair of GPUs up to the end of each minute."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
     is_sampled = count_where(system.each(kind), system.n_ticks, np.isfinite) > 0

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
 from reportgen.arrays import Floats, Instants
 from reportgen.facts.distributions import box_of, percentiles
 from reportgen.facts.samples import minutes_of, window_percentiles
-from reportgen.facts.usage import PERCENT_DIGITS, Samples, samples_by_gpu
+from reportgen.facts.usage import IDLE_BELOW_PCT, PERCENT_DIGITS, Samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules.aws.details import LastViolation, Violations, box_member
+from reportgen.rules.kit import patience, percentage, window
 
 
-class _Params(Protocol):
-    @property
-    def threshold_p95(self) -> float: ...
-    @property
-    def threshold_p5(self) -> float: ...
-    @property
-    def window(self) -> int: ...
-    @property
-    def patience(self) -> int: ...
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order."""
+
+    threshold_p95: float = percentage(70, "under-used when the 95th percentile is below this")
+    threshold_p5: float = percentage(
+        IDLE_BELOW_PCT, "fluctuating when the 5th percentile is below this"
+    )
+    window: int = window(500)
+    patience: int = patience()
 
 
-def violations_of(part: NodeProfile, params: _Params) -> Violations:
+def violations_of(part: NodeProfile, params: Params) -> Violations:
     """Count the (GPU, minute) pairs of a node whose newest window is low or fluctuates."""
     by_gpu = dict(samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION))
     found = [_of_gpu(gpu, series, params) for gpu, series in by_gpu.items()]
@@ -37,7 +39,7 @@ def violations_of(part: NodeProfile, params: _Params) -> Violations:
     )
 
 
-def _of_gpu(gpu: str, series: Samples, params: _Params) -> tuple[int, LastViolation | None]:
+def _of_gpu(gpu: str, series: Samples, params: Params) -> tuple[int, LastViolation | None]:
     values, minutes = series.values, minutes_of(series.time_ns)
     is_judged = minutes.stop > params.patience
     stops = minutes.stop[is_judged]

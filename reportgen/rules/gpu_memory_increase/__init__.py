@@ -9,10 +9,11 @@ from reportgen import results
 from reportgen.facts.trend import AGREEMENT_FROM
 from reportgen.facts.usage import enough_samples
 from reportgen.rules import kit
+from reportgen.rules.aws.aws_gpu_memory_increase import Params
 from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
-from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
+from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory
 from reportgen.text import device_label, format_place, part_of
 
 MAX_ROWS = 500

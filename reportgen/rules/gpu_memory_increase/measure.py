@@ -13,9 +13,9 @@ from reportgen.facts.samples import minutes_of
 from reportgen.facts.trend import Trend, trend_of
 from reportgen.facts.usage import LEAST_JUDGED, Samples, enough_samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.rules.aws.aws_gpu_memory_increase import increases_of, violations_of
+from reportgen.rules.aws.aws_gpu_memory_increase import Params, increases_of, violations_of
 from reportgen.rules.aws.details import Violations
-from reportgen.rules.kit import col, derived, lane_of, patience, percentage, row, window
+from reportgen.rules.kit import col, derived, lane_of, row
 from reportgen.units import NS_PER_MINUTE, NS_PER_S
 
 LEVEL_PCT = 95.0
@@ -31,15 +31,6 @@ LOAD_RISE_PCT = 10.0
 """A jump that comes with this much more GPU utilization is more load, no leak."""
 TREND_PARTS = 16
 """The time at work is cut into this many equal parts at most, each of ``LEAST_IN_PART`` samples."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Parameters in AWS's order."""
-
-    increase: float = percentage(5, "a jump is an increase by more than this many points")
-    patience: int = patience()
-    window: int = window(10, minimum=2)
 
 
 @row

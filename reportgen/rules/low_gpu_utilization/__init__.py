@@ -9,6 +9,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.usage import enough_samples, used_gpus
 from reportgen.rules import kit
+from reportgen.rules.aws.aws_low_gpu_utilization import Params
 from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.low_gpu_utilization import texts
@@ -18,7 +19,6 @@ from reportgen.rules.low_gpu_utilization.measure import (
     GpuUse,
     IdleEnd,
     NodeGpus,
-    Params,
     Verdict,
     measure,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -11,9 +11,9 @@ from reportgen.arrays import Floats
 from reportgen.facts import samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.rules.aws.aws_low_gpu_utilization import violations_of
+from reportgen.rules.aws.aws_low_gpu_utilization import Params, violations_of
 from reportgen.rules.aws.details import Violations
-from reportgen.rules.kit import col, derived, patience, percentage, row, window
+from reportgen.rules.kit import col, derived, row
 from reportgen.units import NS_PER_S
 
 LONG_END_RATIO = 0.05
@@ -25,18 +25,6 @@ USUAL_FROM_PCT = 80.0
 that never does, everything below 100 % may be waiting."""
 LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Parameters in AWS's order."""
-
-    threshold_p95: float = percentage(70, "under-used when the 95th percentile is below this")
-    threshold_p5: float = percentage(
-        usage.IDLE_BELOW_PCT, "fluctuating when the 5th percentile is below this"
-    )
-    window: int = window(500)
-    patience: int = patience()
 
 
 class Verdict(StrEnum):
