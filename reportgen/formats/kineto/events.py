@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -66,20 +66,6 @@ class TraceEvent(msgspec.Struct, gc=False):
     values: dict[str, float] | None = msgspec.field(default=None, name="(values of a counter)")
 
 
-class _UsualEvent(TraceEvent, gc=False):
-    """One event of a real profiler: texts that are known are not made anew for each of many."""
-
-    ph: Literal["X", "s", "f", "i", "C", "M"] | None = None
-    cat: (
-        Literal[
-            "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "cpu_op",
-            "user_annotation", "gpu_user_annotation", "python_function", "cuda_sync", "overhead",
-            "ac2g", "fwdbwd", "cpu_instant_event", "Trace",
-        ]
-        | None
-    ) = None  # fmt: skip
-
-
 class _ExactEvent(TraceEvent, gc=False):
     """One event with all decimals of its times: float64 holds 250 ns of a time since 1970."""
 
@@ -99,7 +85,6 @@ _MOST_VALUES = 64
 """Of one event; real counters have a few series, or one for each of some performance counters."""
 
 NO_ARGS = Args()
-_USUAL_DECODER = msgspec.json.Decoder(list[_UsualEvent])
 _DECODER = msgspec.json.Decoder(list[TraceEvent])
 _EXACT_DECODER = msgspec.json.Decoder(list[_ExactEvent])
 _COUNTERS = msgspec.json.Decoder(list[_Counter])
@@ -108,8 +93,7 @@ _ONE = msgspec.json.Decoder(TraceEvent)
 
 def decode_run(text: bytes) -> list[TraceEvent] | None:
     """Decode events with commas between them; ``None`` when anything about them is unusual."""
-    events = _decode(text, _USUAL_DECODER)
-    return _decode(text, _DECODER) if events is None else events
+    return _decode(text, _DECODER)
 
 
 def decode_exactly(text: bytes) -> list[TraceEvent] | None:
