@@ -45,9 +45,8 @@ class Claim:
         worker: ``algo-1-27`` for event files, else empty.
         source: the writer of an event file.
         stamp: the number in the name: seconds of the minute for system files, microseconds of
-            the last event for event files, or of a profile's end; 0 for files that were never
-            closed.
-        start_us: when what a ``.metadata`` file stands for, or a Python profile, began; else 0.
+            the last event for event files; 0 for files that were never closed.
+        start_us: when the trace began that a ``.metadata`` file stands for; else 0.
     """
 
     format_id: str

@@ -105,7 +105,6 @@ def system_files(ref: PartRef, location: Location | None = None) -> list[SystemF
             size_bytes=file.size_bytes,
             node=found.node,
             minute_s=found.stamp,
-            version=file.version,
         )
         for file in ref.files
         if (found := claim(file.key)) and role_of(found) is FileRole.SAMPLES

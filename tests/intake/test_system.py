@@ -369,7 +369,7 @@ def test_of_a_damaged_packed_file_the_beginning_is_read(tmp_path: Path) -> None:
     profile = read_job(tmp_path)
 
     assert 100 < profile.system.n_samples < 5_900
-    assert any("damaged" in note.text for note in profile.notes)
+    assert any("packed bytes" in note.text for note in profile.notes)
 
 
 def test_a_folder_name_that_looks_like_a_pattern_is_only_a_name(tmp_path: Path) -> None:

@@ -276,16 +276,11 @@ def test_a_first_step_with_few_operations_is_told(tmp_path: Path) -> None:
     assert "The first step launched 1 GPU operations" in notes_of(read_one(tmp_path))
 
 
-def test_steps_and_annotations_that_cross_are_kept_and_counted(tmp_path: Path) -> None:
+def test_steps_that_cross_are_kept_and_counted(tmp_path: Path) -> None:
     events = [
         step(1, 0.0, 103.0),  # with stacks recorded, ends come late (pytorch#174555)
         step(2, 100.0, 103.0),
         step(3, 200.0, 100.0),
-        span("user_annotation", "load", 10.0, 20.0),
-        span("user_annotation", "forward", 25.0, 40.0),
-        span("user_annotation", "inner", 40.0, 25.0),
-        span("user_annotation", "elsewhere", 60.0, 200.0, tid=7),
-        span("python_function", "train.py(3): step", 90.0, 20.0),
         kernel(50.0, 10.0, 1),
     ]
     write_trace(tmp_path / "a.json", trace_text(events))
@@ -296,19 +291,6 @@ def test_steps_and_annotations_that_cross_are_kept_and_counted(tmp_path: Path) -
     assert trace.steps.start_ns.tolist() == [0, 100_000, 200_000]
     assert trace.steps.duration_ns.tolist() == [103_000, 103_000, 100_000]
     assert "2 profiler steps overlap the next one" in notes_of(trace)
-    assert "3 annotations begin inside another one" in notes_of(trace)
-
-
-def test_annotations_that_touch_or_are_nested_do_not_cross(tmp_path: Path) -> None:
-    events = [
-        step(1, 0.0, 100.0),
-        step(2, 99.5, 100.0),  # half a microsecond is rounding
-        span("user_annotation", "load", 0.25, 99.0),
-        span("user_annotation", "copy", 20.0, 79.5),
-    ]
-    write_trace(tmp_path / "a.json", trace_text(events))
-
-    assert "annotation" not in notes_of(read_one(tmp_path))
 
 
 def test_the_base_of_the_clock_places_a_trace_in_the_world(tmp_path: Path) -> None:

@@ -116,8 +116,6 @@ def _profile(key: str) -> Claim | None:
         job_prefix=found.job_prefix,
         node=node,
         worker=worker,
-        stamp=found.interval.end.time_us,
-        start_us=found.interval.start.time_us,
     )
 
 

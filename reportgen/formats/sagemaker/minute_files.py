@@ -33,17 +33,13 @@ _PATTERN = re.compile(r"[*?[]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFile:
-    """A file of a node: the minute ``minute_s`` (seconds UTC), or the rest of its hour, packed.
-
-    ``version`` is its ETag when it was listed; empty where files have none.
-    """
+    """A file of a node: the minute ``minute_s`` (seconds UTC), or the rest of its hour, packed."""
 
     location: Location
     key: str
     size_bytes: int
     node: str
     minute_s: int
-    version: str = ""
 
     @property
     def is_packed(self) -> bool:
