@@ -43,7 +43,7 @@ TINY = kit.Message(
         sequence the rank would finish {won:ns} earlier, which is {measured:pct} of {window}. On all
         ranks {job.n_tiny:n} of {job.n_launched:count kernel} {job.n_tiny:verb take} less than
         {tiny_us} µs and less than the call that launches them.""",
-    advice="Fuse them: {compile}{graphs}{optimizers}or a larger batch.",
+    advice="Fuse them: {compile}{graphs}{optimizers}or a larger batch.{stacks}",
     exhibit="top_by_launches",
 )
 AVOIDED = kit.Message(
@@ -131,6 +131,7 @@ class RankKernels:
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         n_ranks: how many ranks these are.
+        has_sizes: whether sizes of inputs were recorded: Efficiency then judges elementwise work.
     """
 
     n_ops: int = kit.merged(sum)
@@ -144,6 +145,7 @@ class RankKernels:
     n_tiny: int = kit.merged(sum)
     costs: tuple[HostCosts, ...] = kit.merged(kit.concat)
     is_compiled: bool = kit.merged(any)
+    has_sizes: bool = kit.merged(any)
     attention_ns: int = kit.merged(sum)
 
 
@@ -171,6 +173,7 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         n_tiny=int(is_tiny.sum()),
         costs=tuple(filter(None, (host_costs(trace),))),
         is_compiled=is_compiled(trace),
+        has_sizes=bool(trace.input_dims),
         attention_ns=_unfused_attention_ns(trace, launched_by),
     )
 
@@ -282,6 +285,8 @@ def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
             spent=job.attention_ns,
         )
     for pattern, from_pct, who, remedy in AVOIDABLE:
+        if remedy == FUSE and job.has_sizes:
+            continue
         spent_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
         share_pct = pct_of(spent_ns, every_ns)
         if share_pct >= from_pct:

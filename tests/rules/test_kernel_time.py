@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import SliceKind
 from reportgen.rules.kernel_time import RULE
 from tests.rules.kernels.builders import launched_kernels, rank_trace
 from tests.rules.samples import column, run
@@ -165,3 +166,22 @@ def test_no_compilation_is_advised_for_a_compiled_model() -> None:
 
     assert "graph breaks" in found.advice
     assert "torch.compile" not in found.advice
+
+
+def test_elementwise_work_of_known_sizes_is_judged_by_efficiency() -> None:
+    name = "void at::native::vectorized_elementwise_kernel<4, silu_kernel>"
+    trace = rank_trace(
+        gpu=[("gemm", 0.0, 20.0), (name, 100.0, 80.0)],
+        slices=[("aten::silu", 0.0, 10.0, {"input_dims": "[8]"})],
+    )
+
+    assert run(RULE, trace).findings == ()
+
+
+def test_recorded_stacks_are_named_where_the_host_is_the_limit() -> None:
+    gpu: list[Any] = [("t", 22.0 * n + 8, 2.0, {"correlation": n}) for n in range(5)]
+    calls = [("cudaLaunchKernel", 22.0 * n, 4.0, {"correlation": n}) for n in range(5)]
+    slices = [("train.py(1): step", 0.0, 100.0, {"kind": int(SliceKind.PYTHON)})]
+    (found,) = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=slices)).findings
+
+    assert "without with_stack=True" in found.advice

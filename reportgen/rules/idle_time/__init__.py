@@ -247,7 +247,6 @@ def _fault(
             texts.IDLING_TOGETHER if len(headlines) > 1 else texts.IDLING, n=len(headlines)
         ),
         of_worst=of_worst if len(headlines) > 1 else "",
-        stacks=texts.STACKS if any(rank.has_stacks for rank in costs) else "",
         **kit.launching(costs),
     )
 

@@ -87,8 +87,6 @@ FIRST_USE = Message(
 DOING = "at this time the host was in {name}"
 DOING_UNKNOWN = "the recording does not show the work of the host at this time"
 MORE = "In all it stops {n:count time}, for {length:ns}. "
-STACKS = """ Recorded Python functions slow the host down: record once without with_stack=True to
-    see how slow it is by itself."""
 RECORD_STACK = " Record with with_stack=True to see the function."
 COSTS_CAPTION = """The recording of each rank is simulated again, each time with one cost removed;
     won_us is how much earlier the rank would then finish. Do not add these gains up: while the host
@@ -201,7 +199,7 @@ FAULTS = (
         cause=Cause.FULL_LAUNCH_QUEUE,
         title="The GPU waits inside launch calls",
         meaning="the call that launched the next operation was slow",
-        advice="Launch fewer kernels: {graphs}{compile}or a larger batch.",
+        advice="Launch fewer kernels: {graphs}{compile}or a larger batch.{stacks}",
     ),
     _fault(
         "IDLE-7",
@@ -209,7 +207,7 @@ FAULTS = (
         cause=Cause.SMALL_KERNELS,
         title="Short gaps between kernels add up",
         meaning=f"the device paused for less than {_SMALL_GAP} between operations",
-        advice="Launch fewer kernels: {graphs}{compile}or a larger batch.",
+        advice="Launch fewer kernels: {graphs}{compile}or a larger batch.{stacks}",
     ),
     _fault(
         "IDLE-8",
