@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from reportgen.cli.progress import watching
 from reportgen.cli.running import leave_with, run_command
 from reportgen.cli.settings import (
     KWH_PRICE,
+    LINK,
     PRICE,
     PUE,
     FormatsType,
@@ -45,10 +47,11 @@ _GROUPS = {
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
-        "usd_per_kwh", "pue", "gpu_peak", "params", "tokens_per_step", "attention",
+        "usd_per_kwh", "pue",
+        "link_gb_per_s", "gpu_peak", "params", "tokens_per_step", "attention",
     ),
     "Output": (
-        "output", "formats", "timeline", "notebook", "theme", "force", "init_notebook",
+        "output", "formats", "timeline", "notebook", "theme", "force", "opens", "init_notebook",
     ),
 }  # fmt: skip
 """The options of ``--help`` by purpose; the others are under "Options"."""
@@ -125,6 +128,12 @@ class _Severity(click.Choice[str]):
     "--pue",
     metavar="X",
     help="Power usage effectiveness of the data centre: a factor of the cost of energy.",
+)
+@click.option(
+    "--link-gb-per-s",
+    metavar="X",
+    help="Bandwidth of a GPU's link in one direction, in GB/s: the report shows which share of it "
+    "collectives reach.",
 )
 @click.option(
     "--gpu-peak",
@@ -226,6 +235,7 @@ class _Severity(click.Choice[str]):
     is_flag=True,
     help="Make the report also without nodes or ranks that the cluster could not read.",
 )
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of other programs.")
 @click.option(
     "--fail-on",
@@ -246,6 +256,7 @@ def command(
     usd_per_gpu_hour: str | None,
     usd_per_kwh: str | None,
     pue: str | None,
+    link_gb_per_s: str | None,
     gpu_peak: str | None,
     params: str | None,
     tokens_per_step: str | None,
@@ -254,6 +265,7 @@ def command(
     formats: frozenset[str],
     timeline: str,
     init_notebook: str | None,
+    opens: bool,
     force: bool,
     fail_on: str | None,
     quiet: bool,
@@ -281,7 +293,7 @@ def command(
         **read_settings(
             settings,
             config,
-            {PRICE: usd_per_gpu_hour, KWH_PRICE: usd_per_kwh, PUE: pue},
+            {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s, KWH_PRICE: usd_per_kwh, PUE: pue},
         ),
     }
     if passed_on["plugins"]:
@@ -290,6 +302,10 @@ def command(
     if init_notebook is not None:
         click.echo(copy_notebook(init_notebook, Path(path), force=force))
         return
+    if opens and isinstance(output, str):
+        raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
+    if opens and "html" not in formats:
+        raise click.UsageError("--open needs the page; add html to --format.")
     from reportgen.pipeline import (
         Options,
         OutputFormat,
@@ -318,6 +334,8 @@ def command(
         print_verdict(outcome.report)
     _list_files(outcome, output, is_wanted=verbose > 0 or (isinstance(output, str) and not quiet))
     print_path(made)
+    if opens:
+        webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and (bad := _at_least(fail_on, outcome.report)):
         more = f" (and {len(bad) - 1} more)" if bad[1:] else ""
         say(f"met: --fail-on {fail_on}: {bad[0].id} {bad[0].title}{more}")

@@ -16,6 +16,7 @@ JSON = "json"
 FORMATS = ("html", "ipynb", "md", JSON)
 PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 KWH_PRICE, PUE = "GPUPower.usd_per_kwh", "GPUPower.pue"
+LINK = "Collectives.link_gb_per_s"
 _RULES_WITH_TOP = ("KernelTime", "OperatorTime", "LaunchLatency")
 _RULES_WITH_COMMUNICATION = (
     "GPUActivity", "KernelTime", "KernelPrecision", "Collectives", "GPUTimeBudget", "Timeline",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.cli.settings import (
+    LINK,
     PRICE,
     communication_settings,
     read_settings,
@@ -38,13 +39,13 @@ def test_an_option_reaches_every_rule_that_has_its_parameter(
 
 def test_options_that_are_not_given_set_nothing() -> None:
     assert top_settings(None) == communication_settings(None) == {}
-    assert read_settings((), None, {PRICE: None}) == {}
+    assert read_settings((), None, {PRICE: None, LINK: None}) == {}
 
 
 def test_an_option_with_a_name_of_its_own_wins_over_set() -> None:
-    given = read_settings([f"{PRICE}=25"], None, {PRICE: "50"})
+    given = read_settings([f"{LINK}=25"], None, {LINK: "50"})
 
-    assert resolve_params(BUILTIN_RULES, given)[RuleId("GPUTimeBudget")].usd_per_gpu_hour == 50.0
+    assert resolve_params(BUILTIN_RULES, given)[RuleId("Collectives")].link_gb_per_s == 50.0
 
 
 @pytest.mark.parametrize("text", [b"a = ", b"\xff", b"a = " + b"[" * 100_000 + b"]" * 100_000])
