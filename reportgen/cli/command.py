@@ -13,6 +13,7 @@ import click
 
 from reportgen import __version__
 from reportgen.allocation import set_up_memory
+from reportgen.cli.former import former_option
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import FileType, OutputType, bucket_options, cycle_option, output_option
@@ -235,6 +236,7 @@ class _Severity(click.Choice[str]):
     is_flag=True,
     help="Make the report also without nodes or ranks that the cluster could not read.",
 )
+@former_option("--cache", "--force makes the whole report again.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of other programs.")
 @click.option(

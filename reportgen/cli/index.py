@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reportgen.cli.former import former_option
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options, output_option
 from reportgen.cli.progress import watching
@@ -19,6 +20,7 @@ from reportgen.cli.streams import print_path, say
     click.Path(path_type=Path, file_okay=False),
     "Folder for profiler-index.html and profiler-index.json.",
 )
+@former_option("--update", "every report is read.", is_flag=True)
 @click.option("--make", "makes", is_flag=True, help="Report the jobs that have no report yet.")
 @click.option(
     "--processes",

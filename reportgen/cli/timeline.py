@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reportgen.cli.former import former_option
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options, cycle_option
 from reportgen.cli.progress import watching
@@ -41,6 +42,7 @@ class RanksType(click.ParamType[frozenset[int]]):
     metavar="FILE",
     help="The file or s3://bucket/name to write, compressed if it ends in .gz; - is stdout.",
 )
+@former_option("--format", "the file opens in Perfetto and chrome://tracing.")
 @click.option("--from", "since", metavar="T", help="Show T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Show T and earlier.")
 @click.option("--steps", metavar="A:B", help="Show the time of steps A to B, both included.")

@@ -28,6 +28,8 @@ _HINT = "The logs of the workers say more; --allow-missing makes the report with
 def scheduler_of(engine: str) -> str:
     """Return the address of the scheduler that ``--engine`` names; empty for this machine.
 
+    Threads and processes, which earlier versions let people choose, are chosen by the input.
+
     Raises:
         ConfigError: it names neither.
 
@@ -36,7 +38,7 @@ def scheduler_of(engine: str) -> str:
         ('tcp://scheduler:8786', '')
     """
     name, _, address = engine.partition(":")
-    if (name, bool(address)) not in {("auto", False), ("dask", True)}:
+    if name not in (("dask",) if address else ("auto", "threads", "processes")):
         raise ConfigError(
             f"--engine {engine!r} is no engine.",
             hint="Write auto, dask:tcp://HOST:PORT or dask:FILE (the scheduler's file).",

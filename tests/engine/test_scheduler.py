@@ -14,7 +14,7 @@ def test_addresses_are_read() -> None:
     assert scheduler_of("dask:s.json") == "s.json"
 
 
-@pytest.mark.parametrize("text", ["", "dask", "dask:", "auto:4", "threads", "Auto"])
+@pytest.mark.parametrize("text", ["", "dask", "dask:", "auto:4", "Auto"])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is no engine") as caught:
         scheduler_of(text)

@@ -1,0 +1,42 @@
+"""Options of earlier versions: scripts that name them go on working, and hear what counts now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from reportgen.cli.command import command as report
+from reportgen.cli.index import command as index
+from reportgen.cli.timeline import command as timeline
+from reportgen.engine import scheduler_of
+from tests.builders import write_end_marker, write_system
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "told"),
+    [
+        (report, ("--format", "json", "--cache", "off", "--output"), "--cache"),
+        (timeline, ("--format", "json", "--output"), "--format"),
+        (index, ("--make", "--update", "--output"), "--update"),
+    ],
+)
+def test_an_option_without_effect_is_accepted_and_told(
+    command: click.Command, words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    write_system(tmp_path / "job", {"gpu0": [50.0] * 200})
+    write_end_marker(tmp_path / "job")
+    out = tmp_path / ("out.json" if command is timeline else "out")
+
+    answer = CliRunner().invoke(command, [str(tmp_path / "job"), *words, str(out)])
+
+    assert answer.exit_code == 0
+    assert f"{told} has no effect any more: " in answer.stderr
+    assert out.exists()
+
+
+@pytest.mark.parametrize("engine", ["auto", "threads", "processes"])
+def test_the_input_says_whether_threads_or_processes_read(engine: str) -> None:
+    assert scheduler_of(engine) == ""
