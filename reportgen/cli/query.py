@@ -129,8 +129,7 @@ def command(
 
 
 def _asked(path: str, what: str) -> tuple[str, Answer]:
-    from reportgen.pipeline.places import saved_report
-    from reportgen.store import load
+    from reportgen.store import load, saved_report
 
     hint = "Make one with make-profiler-report, or pass the folder profiler-report/."
     refuse_oddity(Path(path), hint=hint)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reportgen.assets import notebook_path
 from reportgen.errors import writing
 from reportgen.pipeline.options import Options, OutputFormat, TimelineDetail, Watcher
-from reportgen.pipeline.places import check_output, saved_report
+from reportgen.pipeline.places import check_output
 from reportgen.pipeline.products import kernel_for
 from reportgen.pipeline.timing import timed
 from reportgen.publish import (
@@ -23,7 +23,7 @@ from reportgen.publish import (
 )
 from reportgen.report import Report
 from reportgen.scratch import scratch_folder
-from reportgen.store import is_made_by_us, load, open_staging, refuse
+from reportgen.store import is_made_by_us, load, open_staging, refuse, saved_report
 
 if TYPE_CHECKING:
     from reportgen.comparison import Comparison
@@ -71,7 +71,7 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
     Raises:
         ReportgenError: with the exit code that the command will return.
     """
-    check_output(options.output, job_root=None)
+    check_output(options.output)
     _check_old(options)
     with (
         open_staging(options.output) as staging,

@@ -9,7 +9,6 @@ from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, Plac
 from reportgen.intake import AwsFolder, read_aws_folder
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import MadeReport, Options, Watcher
-from reportgen.pipeline.places import check_output, saved_report
 from reportgen.pipeline.products import open_products, publish
 from reportgen.pipeline.ranges import Wanted, check_uncut
 from reportgen.pipeline.timing import timed
@@ -17,7 +16,14 @@ from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
 from reportgen.rules.settings import checked_value, find_param, select_rules
-from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, copy_results, load, save
+from reportgen.store import (
+    OUTPUT_FOLDER,
+    TIMELINE_FILE,
+    copy_results,
+    load,
+    save,
+    saved_report,
+)
 
 
 def make_from_results(
@@ -29,24 +35,22 @@ def make_from_results(
         ReportgenError: they cannot be read, or what was asked for needs the data.
     """
     with saved_report(options.path) as saved:
-        if saved is not None:
-            check_uncut(wanted, options.cycle)
-            check_output(options.output, job_root=None)
-            report = load(saved)
-            if differ(report, options.settings, plugins=options.plugins):
-                raise ConfigError(
-                    f"{options.path} is a saved report, whose results have their parameters.",
-                    hint="Pass the job to judge it by others.",
-                    path=options.path,
-                )
-            return make_page(report, saved, options, watcher)
-    rules = all_rules(options.plugins)
-    folder = _aws_folder(options, rules)
-    if folder is None:
-        return None
-    check_import_options(options.settings)
-    check_uncut(wanted, options.cycle)
-    return _import(folder, rules, options, watcher)
+        rules = () if saved is not None else all_rules(options.plugins)
+        folder = None if saved is not None else _aws_folder(options, rules)
+        if saved is None and folder is None:
+            return None
+        check_uncut(wanted, options.cycle)
+        if folder is not None:
+            return _import(folder, rules, options, watcher)
+        assert saved is not None
+        report = load(saved)
+        if differ(report, options.settings, plugins=options.plugins):
+            raise ConfigError(
+                f"{options.path} is a saved report, whose results have their parameters.",
+                hint="Pass the job to judge it by others.",
+                path=options.path,
+            )
+        return make_page(report, saved, options, watcher)
 
 
 def differ(
@@ -92,7 +96,7 @@ def _import(
     folder: AwsFolder, rules: tuple[AnyRule, ...], options: Options, watcher: Watcher
 ) -> MadeReport:
     chosen = select_rules(rules, options.rules) if options.rules else rules
-    check_output(options.output, job_root=None)
+    check_import_options(options.settings)
     with open_products(options, watcher) as products:
         with timed(watcher, "rules") as step:
             report = import_results(folder, chosen)

@@ -54,7 +54,7 @@ def make_report(
     if earlier is not None:
         return make_page(earlier, options.output / OUTPUT_FOLDER, options, watcher)
     work = cut(whole, wanted, watcher)
-    with open_products(options, watcher, kernel=kernel) as products:
+    with open_products(options, watcher, job=whole.job, kernel=kernel) as products:
         results = products.staging.results
         work = with_lanes(work, products.staging.folder)
         outcome = measure(work, watcher)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from reportgen.engine import (
 from reportgen.errors import LocationError, writing
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import Measured, StagedAt, work_on
+from reportgen.pipeline.work import Measured, StagedAt, foreign_modules, work_on
 from reportgen.profile import JobProfile, PartRef, Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
@@ -34,8 +33,6 @@ LARGE_BYTES = 48 << 20
 
 PACKED = 12
 """Ratio of unpacked traces to their packed files; measured values are 10 to 30."""
-
-_OURS = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,17 +168,3 @@ def _put_lanes(measured: Sequence[Measured], work: Work) -> None:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(one.lanes)
-
-
-def foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the modules of rules that are not ours, and the folders in which they were found."""
-    measures = (getattr(rule.measure, "func", rule.measure) for rule in rules)  # of a partial
-    names = {measure.__module__ for measure in measures} | {r.params.__module__ for r in rules}
-    foreign = sorted(name for name in names if name.partition(".")[0] != _OURS)
-    folders = []
-    for name in foreign:
-        found = importlib.util.find_spec(name.partition(".")[0])
-        if found is not None and found.origin:
-            path = Path(found.origin).resolve()
-            folders.append(str(path.parents[1 if path.name == "__init__.py" else 0]))
-    return tuple(foreign), tuple(dict.fromkeys(folders))

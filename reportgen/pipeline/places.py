@@ -1,14 +1,11 @@
-"""Where a report may be written, and where a saved one lies."""
+"""Where a report may be written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reportgen.errors import ConfigError
-from reportgen.storage import is_remote, open_location
-from reportgen.store import OUTPUT_FOLDER, REPORT_FILE, fetched_report, put_back, report_folder
+from reportgen.profile import JobProfile
 
 _OF_SAGEMAKER = "rule-output"
 """SageMaker writes reports below this folder of a job; formats read nothing there.
@@ -17,27 +14,6 @@ Source: docs/rules.md, Result files.
 """
 
 _RAW_SIGNS = ("system/incremental", "framework/pevents", "system/training_job_end.ts")
-
-
-@contextmanager
-def saved_report(path: str) -> Iterator[Path | None]:
-    """Yield the folder of a saved report: ``path``, ``profiler-report`` below it, or around it.
-
-    The last is for the path of ``report.json`` itself, which may be a link as any that users name.
-
-    Of a report in a bucket it is a copy, which is gone afterwards. Yields ``None`` without one.
-    Results that a killed run had moved aside are put back first.
-    """
-    if is_remote(path):
-        with fetched_report(open_location(path.removesuffix(f"/{REPORT_FILE}"))) as folder:
-            yield folder
-        return
-    place = Path(path)
-    if place.name == REPORT_FILE and place.is_file():
-        place = place.resolve().parent
-    with suppress(OSError):  # where nothing can be renamed nothing is lost either
-        put_back(place.parent if place.name == OUTPUT_FOLDER else place)
-    yield report_folder(place)
 
 
 def check_upload(url: str, *, job: str) -> None:
@@ -55,7 +31,7 @@ def check_upload(url: str, *, job: str) -> None:
         )
 
 
-def check_output(output: Path, *, job_root: Path | None) -> None:
+def check_output(output: Path, job: JobProfile | None = None) -> None:
     """Refuse to write into the folder that holds a local job's ``system/`` or ``framework/``.
 
     SageMaker's own place, ``rule-output/`` in that folder, is free.
@@ -63,7 +39,7 @@ def check_output(output: Path, *, job_root: Path | None) -> None:
     Raises:
         ConfigError: ``output`` is, or lies under, a folder of raw profiler data.
     """
-    target = output.resolve()
+    target, job_root = output.resolve(), None if job is None else _job_root(job)
     for folder in (target, *target.parents):
         is_job = job_root is not None and folder == job_root.resolve()
         if _OF_SAGEMAKER in target.relative_to(folder).parts:
@@ -74,3 +50,10 @@ def check_output(output: Path, *, job_root: Path | None) -> None:
                 hint="Choose a folder outside the job with --output DIR.",
                 path=str(output),
             )
+
+
+def _job_root(job: JobProfile) -> Path | None:
+    """Return the folder that no output may go to; beside a single file there is room."""
+    root, source = job.parts[0].root, Path(job.info.source)
+    is_one_file = source.is_file() or (len(job.parts) == 1 and not source.is_dir())
+    return None if "://" in root or is_one_file else Path(root)

@@ -12,7 +12,9 @@ from reportgen import store
 from reportgen.assets import notebook_path
 from reportgen.errors import writing
 from reportgen.pipeline.options import MadeReport, Options, OutputFormat, Watcher
+from reportgen.pipeline.places import check_output, check_upload
 from reportgen.pipeline.timing import timed
+from reportgen.profile import JobProfile
 from reportgen.publish import (
     PageOptions,
     ReadyKernel,
@@ -68,16 +70,26 @@ def open_products(
     options: Options,
     watcher: Watcher,
     *,
+    job: JobProfile | None = None,
     keeps_results: bool = False,
     kernel: ReadyKernel | None = None,
 ) -> Iterator[Products]:
     """Yield a folder for a report, beside its place, while the kernel of its notebook starts.
 
-    ``kernel`` is one that was started for several reports, and goes on.
+    Args:
+        options: where, and what is wanted.
+        watcher: hears how far each product is.
+        job: its raw data are no place for the report; ``None`` for the report of results.
+        keeps_results: they lie in the output folder already.
+        kernel: one that was started for several reports, and goes on.
 
     Raises:
+        ConfigError: the place lies in raw data.
         WouldOverwriteError: naming a file of somebody else, or an edited one, that is in the way.
     """
+    check_output(options.output, job)
+    if options.uploads_to is not None and job is not None:
+        check_upload(options.uploads_to, job=job.parts[0].root)
     check_old(options, keeps_results=keeps_results)
     with (
         store.open_staging(options.output) as staging,

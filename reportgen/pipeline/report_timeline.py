@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from reportgen.pipeline.options import TimelineDetail, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt
 from reportgen.report import Report
-from reportgen.rules.base import AnyRule
 from reportgen.store import save_timeline
 from reportgen.text import format_bytes
 from reportgen.timeline import BUDGET_BYTES, timeline_of
@@ -26,11 +24,6 @@ def with_lanes(work: Work, folder: Path) -> Work:
     """Return the work with a place for its lanes, where the rule that shows them runs."""
     lanes = StagedAt(folder=folder / "lanes", n_parts=len(work.job.parts))
     return replace(work, lanes=lanes if any(rule.id == _RULE for rule in work.rules) else None)
-
-
-def without_timeline(rules: Sequence[AnyRule], detail: TimelineDetail) -> tuple[AnyRule, ...]:
-    """Return the rules that run when this much of the timeline is wanted."""
-    return tuple(rule for rule in rules if rule.id != _RULE or detail is not TimelineDetail.OFF)
 
 
 def add_timeline(

@@ -18,8 +18,9 @@ from reportgen.engine.software import software
 from reportgen.errors import ReportgenError, writing
 from reportgen.intake.open_part import SAY_CHANGED
 from reportgen.pipeline.compose import report_id
-from reportgen.pipeline.measuring import Outcome, Work, foreign_modules
+from reportgen.pipeline.measuring import Outcome, Work
 from reportgen.pipeline.options import Options
+from reportgen.pipeline.work import foreign_modules
 from reportgen.plain_files import read_entry
 from reportgen.profile import PartRef, Quality
 from reportgen.report import Report

@@ -20,14 +20,14 @@ from reportgen.errors import (
 from reportgen.intake import discover
 from reportgen.pipeline.marks import marks_of
 from reportgen.pipeline.options import Watcher
-from reportgen.pipeline.places import check_output, saved_report
+from reportgen.pipeline.places import check_output
 from reportgen.pipeline.ranges import apply_range, wanted_range
 from reportgen.pipeline.timeline_parts import write_parts
 from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, is_job_name, is_remote, open_location, training_job
-from reportgen.store import load, open_staging, refuse
+from reportgen.store import load, open_staging, refuse, saved_report
 from reportgen.timeline.chrome_json import ChromeWriter
 from reportgen.timeline.drawn import Written
 from reportgen.timeline.moments import Mark
@@ -127,7 +127,7 @@ def _check_output(options: TimelineOptions) -> None:
             )
         return
     output = Path(options.output)
-    check_output(output.parent, job_root=None)
+    check_output(output.parent)
     if output.exists() and not (options.force and output.is_file()):
         refuse(output, "exists already" if output.is_file() else "is no plain file")
 

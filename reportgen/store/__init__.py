@@ -12,7 +12,7 @@ from reportgen.store.directory import (
     save_timeline,
     with_timeline,
 )
-from reportgen.store.remote import RemoteOutput, fetched_report
+from reportgen.store.remote import RemoteOutput
 from reportgen.store.replace import (
     OUTPUT_NOTEBOOK,
     OUTPUT_PAGE,
@@ -22,9 +22,9 @@ from reportgen.store.replace import (
     is_made_by_us,
     open_staging,
     publish_staging,
-    put_back,
     refuse,
 )
+from reportgen.store.saved import saved_report
 
 __all__ = [
     "INPUT_FILE",
@@ -38,15 +38,14 @@ __all__ = [
     "Staging",
     "check_replaceable",
     "copy_results",
-    "fetched_report",
     "is_made_by_us",
     "load",
     "open_staging",
     "publish_staging",
-    "put_back",
     "refuse",
     "report_folder",
     "save",
     "save_timeline",
+    "saved_report",
     "with_timeline",
 ]  # fmt: skip

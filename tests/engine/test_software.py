@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.engine.software import differences, software
-from reportgen.pipeline.measuring import foreign_modules
+from reportgen.pipeline.work import foreign_modules
 from reportgen.rules.registry import all_rules
 
 
