@@ -1,26 +1,26 @@
-"""What lies under a path, looked at once: of which formats files are, or why there is no job."""
+"""What lies under a path, looked at once: the files of one job, by what they are."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
+from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, format_of, printable, role_of
-from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
-from reportgen.plain_files import LINK
+from reportgen.formats.kineto.detection import HEAD_BYTES, KERNEL_TRACES, head_text
+from reportgen.formats.nsight.detection import NSIGHT_REPORTS
+from reportgen.formats.tensorboard_events import TENSORBOARD_EVENTS
+from reportgen.intake.no_job import MAX_DEPTH, PICKLE, no_job, pickles_refused, several
 from reportgen.profile import NodeId
 from reportgen.profile.job import FileRef
 from reportgen.storage import Location, ObjectInfo, at_home, open_location
-
-MAX_DEPTH = 4
-"""Folders between the given path and ``system/`` or ``framework/``."""
 
 MAX_LOOKED_INTO = 4_096
 """Files opened to see what they are: a job of 4,096 GPUs has as many traces."""
@@ -31,26 +31,58 @@ _N_THREADS = 32
 _OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
 """Output of this program; never its input."""
 
-_PICKLE = re.compile(r".*\.(?:pickle|pkl)", re.IGNORECASE)
-
-_RECORDING = re.compile(r".*\.(?:nsys-rep|qdrep|qdstrm)")
-"""Recordings of Nsight Systems: only ``nsys`` itself reads these; its exports of them are read."""
-
 _APART = frozenset({FileRole.KERNELS, FileRole.MONITORING})
+OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
+"""The roles of files that make up a node."""
 
-_REMEDY = (
-    "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
-)
+_OUTPUT_FOLDER = "profiler-output"
 
 _NOTHING = -1
-Claimed = tuple[ObjectInfo, Claim]
+Claimed = tuple[FileRef, Claim]
 Item = TypeVar("Item")
 Looked = TypeVar("Looked")
 _Waiting = tuple[ObjectInfo, Sequence[Format]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The files of one job, by what they are.
+
+    Attributes:
+        path: what the user passed.
+        location: the place, with all of its ``objects``.
+        name: of the file, run or folder; made of it where the user gives none.
+        prefix: the path before ``system/`` and ``framework/``.
+        roles: of the files that their keys give to the job.
+        nodes: the files of each node.
+        settings: configurations of the profiler, in the job's folder and around it.
+        timelines: those on a clock of their own.
+        traces, reports: kernel traces of PyTorch, exports of Nsight Systems.
+        monitored: files of one monitoring program, where there is nothing else.
+        n_other_monitors: files of monitoring programs that are left out.
+        unread: files in the job's folders that nothing reads.
+        not_looked_into: files too many to be opened.
+    """
+
+    path: str
+    location: Location
+    objects: Sequence[ObjectInfo]
+    name: str
+    prefix: str
+    roles: AbstractSet[FileRole]
+    nodes: Mapping[str, Sequence[FileRef]]
+    settings: Sequence[Claimed]
+    timelines: Sequence[Claimed]
+    traces: Sequence[FileRef]
+    reports: Sequence[FileRef]
+    monitored: Sequence[Claimed]
+    n_other_monitors: int
+    unread: Sequence[ObjectInfo]
+    not_looked_into: Sequence[ObjectInfo]
+
+
 @dataclass(slots=True, kw_only=True)
-class Listing:
+class _Listing:
     """The files under a path, sorted out.
 
     Of each object ``claim_index`` is the place in ``kinds`` of what its key says, -1 where that is
@@ -80,7 +112,7 @@ class Listing:
         wanted = {index for index, found in enumerate(self.kinds) if is_wanted(found)}
         for info, index in self._indexed() if wanted else ():
             if index in wanted:
-                yield info, self.kinds[index]
+                yield file_ref(info, self.kinds[index].format_id), self.kinds[index]
 
     def unclaimed(self) -> Iterator[ObjectInfo]:
         """Yield the files whose keys say nothing."""
@@ -102,31 +134,93 @@ class Listing:
         """Return the files of a role that belong to no node."""
         return [item for item in self.apart if role_of(item[1]) is role]
 
-    def of_format(self, format_id: str) -> list[ObjectInfo]:
+    def of_format(self, format_id: str) -> list[FileRef]:
         """Return the files of a format that belong to no node."""
-        return [info for info, found in self.apart if found.format_id == format_id]
+        return [file for file, found in self.apart if found.format_id == format_id]
 
     def _indexed(self) -> Iterator[tuple[ObjectInfo, int]]:
         return zip(self.objects, self.claim_index, strict=True)
 
 
-def look(path: str) -> Listing:
-    """Find out what lies under a path, of unclaimed files by their first bytes.
+def look(path: str) -> Found:
+    """Find out which job lies under a path, of unclaimed files by their first bytes.
 
     Raises:
         LocationError: no such folder, nothing in it that belongs to a job, or only what this
             version does not read; the message says which.
+        AmbiguousJobError: several jobs lie there.
     """
-    if _PICKLE.fullmatch(path) and not Path(path).is_dir():
-        raise _refusal(path, f"{path!r} is a pickle, probably a memory snapshot.")
+    if PICKLE.fullmatch(path) and not Path(path).is_dir():
+        raise pickles_refused(path, f"{path!r} is a pickle, probably a memory snapshot.")
     listing = _opened(path)
-    sort_out(listing)
-    if not (listing.apart or any(found.node for found in listing.claims)):
-        raise _no_job(listing)
-    return listing
+    _sort_out(listing)
+    has_nodes = any(found.node for found in listing.claims)
+    if not (listing.apart or has_nodes):
+        raise no_job(
+            path,
+            listing.location,
+            listing.objects,
+            is_file=listing.chosen is not None,
+            denied=listing.denied,
+        )
+    monitored = listing.apart_as(FileRole.MONITORING)
+    if not has_nodes and len(monitored) == len(listing.apart):
+        kept = _of_one_monitor(path, monitored)
+        n_others = len(monitored) - len(kept)
+        return _found(
+            listing,
+            "",
+            name=_run_name(listing.location, kept),
+            monitored=kept,
+            n_other_monitors=n_others,
+        )
+    prefix = _only_prefix(path, listing.claims) if has_nodes else ""
+    chosen = listing.chosen
+    name = stem_of(chosen.key) or "job" if chosen else _job_name(listing.location, prefix)
+    beside = [claim for _, claim in monitored if claim.format_id != TENSORBOARD_EVENTS.id]
+    return _found(listing, prefix, name=name, monitored=(), n_other_monitors=len(beside))
 
 
-def _opened(path: str) -> Listing:
+def _found(
+    listing: _Listing,
+    prefix: str,
+    *,
+    name: str,
+    monitored: Sequence[Claimed],
+    n_other_monitors: int,
+) -> Found:
+    """Return what was found of the job with a prefix."""
+    nodes = _nodes(listing, prefix)
+    known = {file.key for file, _ in listing.apart}
+    folders = (f"{prefix}system/", f"{prefix}framework/")
+
+    def is_settings(found: Claim) -> bool:
+        return role_of(found) is FileRole.SETTINGS and prefix.startswith(found.job_prefix)
+
+    return Found(
+        path=listing.path,
+        location=listing.location,
+        objects=listing.objects,
+        name=name,
+        prefix=prefix,
+        roles={role_of(found) for found in listing.claims if found.job_prefix == prefix},
+        nodes=nodes,
+        settings=list(listing.claimed(is_settings)),
+        timelines=listing.apart_as(FileRole.EVENTS),
+        traces=listing.of_format(KERNEL_TRACES.id),
+        reports=listing.of_format(NSIGHT_REPORTS.id),
+        monitored=monitored,
+        n_other_monitors=n_other_monitors,
+        unread=[
+            info
+            for info in listing.unclaimed()
+            if info.key.startswith(folders) and info.key not in known
+        ],
+        not_looked_into=listing.not_looked_into,
+    )
+
+
+def _opened(path: str) -> _Listing:
     try:
         location = open_location(path)
     except LocationError as err:
@@ -135,20 +229,20 @@ def _opened(path: str) -> Listing:
         file = at_home(path.removeprefix("file://"))
         chosen = ObjectInfo(key=file.name, size_bytes=file.stat().st_size)
         place = open_location(str(file.parent))
-        return Listing(path=path, location=place, objects=[chosen], chosen=chosen)
+        return _Listing(path=path, location=place, objects=[chosen], chosen=chosen)
     objects = location.list()
     folder, _, key = location.root.rpartition("/")
     if "://" in location.root and not objects and key and not folder.endswith("/"):
         beside = open_location(folder)
         found = [info for info in beside.list() if info.key == key]
         if found:
-            return Listing(path=path, location=beside, objects=found, chosen=found[0])
+            return _Listing(path=path, location=beside, objects=found, chosen=found[0])
     if any(_OUTPUT.fullmatch(info.key) for info in objects):
         objects = [info for info in objects if not _OUTPUT.fullmatch(info.key)]
-    return Listing(path=path, location=location, objects=objects)
+    return _Listing(path=path, location=location, objects=objects)
 
 
-def sort_out(listing: Listing) -> None:
+def _sort_out(listing: _Listing) -> None:
     """Sort files by their keys, then by their content.
 
     The name of a file that the user chose need not look like anything.
@@ -160,7 +254,7 @@ def sort_out(listing: Listing) -> None:
         index = _NOTHING
         found = None if info.problem else claim(info.key)
         if found is not None and role_of(found) in _APART:
-            listing.apart.append((info, found))
+            listing.apart.append((file_ref(info, found.format_id), found))
         elif found and listing.chosen is None and found.job_prefix.count("/") <= MAX_DEPTH:
             alike = Claim(format_id=found.format_id, job_prefix=found.job_prefix, node=found.node)
             index = claims.setdefault(alike, len(claims))
@@ -173,9 +267,96 @@ def sort_out(listing: Listing) -> None:
     listing.apart.sort(key=lambda item: item[0].key)
 
 
+def _only_prefix(path: str, claims: Iterable[Claim]) -> str:
+    prefixes = sorted({found.job_prefix for found in claims if found.node})
+    if len(prefixes) == 1:
+        return prefixes[0]
+    what = f"{len(prefixes)} jobs lie under {path!r}: {{listed}}."
+    hint = "Pass the folder of one of them, or report each: reportgen index FOLDER --make"
+    raise several(what, path, prefixes, hint=hint)
+
+
+def _of_one_monitor(path: str, found: Sequence[Claimed]) -> list[Claimed]:
+    """Return the files of one program, the first in ``FORMATS``, which are of one run."""
+    order = [item.id for item in FORMATS]
+    best = min((claim.format_id for _, claim in found), key=order.index)
+    kept = [item for item in found if item[1].format_id == best]
+    prefixes = sorted({claim.job_prefix for _, claim in kept})
+    if len(prefixes) > 1:
+        what = f"{len(prefixes)} monitored runs lie under {path!r}: {{listed}}."
+        hint = f"Pass one of them, or report all: reportgen index {path} --make"
+        raise several(what, path, prefixes, hint=hint)
+    return kept
+
+
+def _job_name(location: Location, prefix: str) -> str:
+    folder = PurePosixPath(location.root) / prefix
+    if folder.name == _OUTPUT_FOLDER:
+        folder = folder.parent
+    return printable(folder.name) or "job"
+
+
+def _run_name(location: Location, found: Sequence[Claimed]) -> str:
+    """Return the name of a run or of a single table, else that of its folder."""
+    claim = found[0][1]
+    is_table = len(found) == 1 and format_of(claim.format_id).claim_named is not None
+    own = claim.node if is_table else stem_of(claim.job_prefix)
+    return own or printable(PurePosixPath(location.root).name) or "job"
+
+
+def _nodes(listing: _Listing, prefix: str) -> Mapping[str, list[FileRef]]:
+    """Return the files of each node of the job with a prefix."""
+    placed = _placed(listing, prefix)
+    by_node: Mapping[str, list[FileRef]] = defaultdict(list)
+    of_nodes = listing.claimed(
+        lambda found: found.job_prefix == prefix and bool(found.node) and role_of(found) in OF_NODES
+    )
+    for file, found in of_nodes:
+        times = placed.get(file.key)
+        if times is None:
+            by_node[found.node].append(file)
+        else:
+            by_node[times.node].append(replace(file, told_by=times.job_prefix))
+    return by_node
+
+
+def _placed(listing: _Listing, prefix: str) -> Mapping[str, Claim]:
+    def needs_times(found: Claim) -> bool:
+        return found.job_prefix == prefix and bool(format_of(found.format_id).clock_note)
+
+    def is_times(found: Claim) -> bool:
+        return found.job_prefix == prefix and role_of(found) is FileRole.TIMES
+
+    placed = _placed_files([*listing.claimed(is_times), *listing.claimed(needs_times)])
+    listing.set_apart(placed, needs_times)
+    return placed
+
+
+def _placed_files(claimed: Sequence[Claimed]) -> dict[str, Claim]:
+    """Return, by the key of each TensorFlow trace, the metadata that says when it began.
+
+    Both lie in the folder of the step. With several of each, those belong together where the
+    node's id holds the host's name.
+    """
+    by_step: Mapping[str, list[Claimed]] = defaultdict(list)
+    for info, found in claimed:
+        if role_of(found) is FileRole.TIMES:
+            by_step[info.key.rpartition("/")[0]].append((info, found))
+    placed: dict[str, Claim] = {}
+    for info, found in claimed if by_step else ():
+        if not format_of(found.format_id).clock_note:
+            continue
+        step = info.key.partition("plugins/profile/")[0].rstrip("/")
+        beside = by_step.get(step, [])
+        fitting = [item for item in beside if found.node in item[1].node] or beside
+        if len(fitting) == 1:
+            placed[info.key] = replace(fitting[0][1], job_prefix=fitting[0][0].key)
+    return placed
+
+
 def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
     """Return the formats that a file may be of, as its content has to show."""
-    if info.problem or not info.size_bytes or _PICKLE.fullmatch(info.key):
+    if info.problem or not info.size_bytes or PICKLE.fullmatch(info.key):
         return []
     return [
         item
@@ -185,7 +366,7 @@ def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
     ]
 
 
-def _look_into(waiting: Sequence[_Waiting], listing: Listing) -> None:
+def _look_into(waiting: Sequence[_Waiting], listing: _Listing) -> None:
     """Find out by their first bytes of which formats files are."""
 
     def first_bytes(item: _Waiting) -> bytes | LocationError:
@@ -199,7 +380,7 @@ def _look_into(waiting: Sequence[_Waiting], listing: Listing) -> None:
             found = next((item for item in candidates if item.looks_like(head)), None)
             if found is not None and found.claim_named is not None:
                 named = found.claim_named(stem_of(info.key) or "timeline")
-                listing.apart.append((info, named))
+                listing.apart.append((file_ref(info, named.format_id), named))
         elif isinstance(head, PlaceError):
             listing.denied = listing.denied or head
 
@@ -224,14 +405,10 @@ def stem_of(key: str) -> str:
     )
 
 
-def file_ref(info: ObjectInfo, format_id: str, *, told_by: str = "") -> FileRef:
+def file_ref(info: ObjectInfo, format_id: str) -> FileRef:
     """Return a file of a part."""
     return FileRef(
-        key=info.key,
-        size_bytes=info.size_bytes,
-        format_id=format_id,
-        version=info.version,
-        told_by=told_by,
+        key=info.key, size_bytes=info.size_bytes, format_id=format_id, version=info.version
     )
 
 
@@ -246,84 +423,3 @@ def claim_of(file: FileRef, node: NodeId) -> Claim | None:
     return replace(
         claim_named(times.node), worker=times.worker, stamp=times.stamp, start_us=times.start_us
     )
-
-
-def several(what: str, path: str, folders: Sequence[str], *, hint: str) -> AmbiguousJobError:
-    """Return the error of a path with several jobs; ``{listed}`` of ``what`` are the first ten."""
-    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
-    listed += f" and {len(folders) - 10} more" if len(folders) > 10 else ""
-    message = what.replace("{listed}", listed)
-    return AmbiguousJobError(message, hint=hint, path=path, jobs=tuple(folders))
-
-
-def _no_job(listing: Listing) -> LocationError:
-    """Return the error that says best why there is no job."""
-    path, objects = listing.path, listing.objects
-    if not objects:
-        return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
-    n_pickles = sum(bool(_PICKLE.fullmatch(info.key)) for info in objects)
-    if n_pickles:
-        are = "1 file is a pickle" if n_pickles == 1 else f"{n_pickles:,} files are pickles"
-        return _refusal(
-            path, f"No profiler files under {path!r}: {are}, probably memory snapshots."
-        )
-    if recordings := [info.key for info in objects if _RECORDING.fullmatch(info.key)]:
-        return _recording(min(recordings), path)
-    if listing.denied is not None:
-        return listing.denied
-    hint = _REMEDY
-    names = [info.key.lower() for info in objects]
-    if any(name.endswith(".csv") for name in names):
-        hint = _TABLES
-    elif any(name.endswith(".zip") for name in names):
-        hint = "Unpack the zip archive and pass its folder."
-    if listing.chosen is not None:
-        what = f"{path!r} is a file, not the folder of a job and not a kernel trace."
-        return LocationError(what, hint=hint, path=path, is_file=True)
-    seen = "1 file" if len(objects) == 1 else f"{len(objects):,} files"
-    what = f"No profiler files under {path!r} ({seen} seen, none claimed)"
-    links = [info.key for info in objects if info.problem == LINK]
-    if links:
-        what = f"{what}, but {printable(links[0])} there is a link, and links are not followed"
-        hint = "Pass the folder that it points to."
-    elif parent := _parent_of_job_folder(listing.location, objects):
-        hint = f"Pass {parent!r}, which holds the whole job."
-    return LocationError(f"{what}.", hint=hint, path=path)
-
-
-_TABLES = (
-    "Of tables those with a header are read (no noheader) that has times and a metric of GPUs: "
-    "nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
-)
-
-
-def _refusal(path: str, what: str) -> LocationError:
-    return LocationError(
-        f"{what} Pickles can run code when they are opened, so none was.",
-        hint="Pass the profiler's trace (.json or .json.gz), or record one: "
-        "reportgen record --trace 20:25 --report -- python train.py",
-        path=path,
-    )
-
-
-def _recording(key: str, path: str) -> LocationError:
-    """Return the error that names the command which exports a recording of Nsight Systems."""
-    recording = PurePosixPath(printable(PurePosixPath(key).name))
-    export, given = (shlex.quote(str(it)) for it in (recording.with_suffix(".sqlite"), recording))
-    return LocationError(
-        f"{path!r} is, or holds, a recording of Nsight Systems; only nsys itself can read it.",
-        hint="Export it, then pass the result: "
-        f"nsys export --type=sqlite --output={export} {given}",
-        path=path,
-    )
-
-
-def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:
-    """Return the folder to pass when the given one lies inside ``system/`` or ``framework/``."""
-    folder = PurePosixPath(location.root)
-    for inner in (folder, *folder.parents[:MAX_DEPTH]):
-        if inner.name in {"system", "framework"}:
-            below = folder.relative_to(inner.parent)
-            if any(claim(f"{below}/{info.key}") for info in objects):
-                return printable(str(inner.parent)).replace("s3:/", "s3://")
-    return None

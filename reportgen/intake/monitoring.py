@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from reportgen.arrays import Floats, Integers
 from reportgen.errors import FormatError
-from reportgen.formats import FORMATS, Claim, Diagnostics, EventFile, FileRole, format_of, printable
+from reportgen.formats import Claim, Diagnostics, EventFile, FileRole, format_of, printable
 from reportgen.formats.blocks import read_file_blocks
 from reportgen.formats.columns import Codes
 from reportgen.formats.format import MonitoringReader
 from reportgen.formats.format import Progress as ToldProgress
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
 from reportgen.formats.tensorboard_events import without_host
-from reportgen.intake.listing import Claimed, claim_of, file_ref, several, stem_of
+from reportgen.intake.listing import Found, claim_of
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
@@ -38,11 +38,12 @@ from reportgen.profile import (
     TimeRange,
 )
 from reportgen.profile.column_file import count_present, stored
+from reportgen.profile.job import FileRef
 from reportgen.profile.monitoring import Monitoring, Progress
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order, empty_system
 from reportgen.recorded_job import RecordedNode
-from reportgen.storage import Location, ObjectInfo
+from reportgen.storage import Location
 from reportgen.text import format_ns
 from reportgen.units import NS_PER_US
 
@@ -56,52 +57,29 @@ _SAY_LOCAL = (
     "Its times name no zone and are shown as if they were UTC: say how far they are ahead of it "
     "with --utc-offset +02:00."
 )
-SAY_OTHERS = (
-    "{n} [file|files] of other monitors [lies|lie] beside it and [was|were] left out: "
-    "pass [it|them] alone"
-)
 _COARSE_NS = 2_000_000_000
 
 
 def monitored_job(
-    path: str,
-    location: Location,
-    found: Sequence[Claimed],
-    info: JobInfo,
-    *,
-    utc_offset_s: int | None,
+    found: Found, info: JobInfo, problems: Diagnostics, *, utc_offset_s: int | None
 ) -> JobProfile:
-    """Return the job of monitoring files: of several kinds those of the first in ``FORMATS``.
-
-    Files of one kind in a folder are nodes of a job; a run of W&B is a job by itself.
+    """Return the job of monitoring files: those of one kind in a folder are its nodes.
 
     Raises:
-        AmbiguousJobError: they are of several jobs.
         FormatError: a file is empty, or its content is of no known form.
     """
-    order = [item.id for item in FORMATS]
-    best = min((claim.format_id for _, claim in found), key=order.index)
-    others = [file for file, claim in found if claim.format_id != best]
-    found = [item for item in found if item[1].format_id == best]
-    problems = Diagnostics()
-    problems.add(Quality.FILES_SKIPPED, "", len(others), what=SAY_OTHERS)
-    prefixes = sorted({claim.job_prefix for _, claim in found})
-    if len(prefixes) > 1:
-        what = f"{len(prefixes)} monitored runs lie under {path!r}: {{listed}}."
-        hint = f"Pass one of them, or report all: reportgen index {path} --make"
-        raise several(what, path, prefixes, hint=hint)
-    by_node: Mapping[str, list[Claimed]] = defaultdict(list)
+    location = found.location
+    by_node: Mapping[str, list[FileRef]] = defaultdict(list)
     is_relative = False
-    for item in found:
-        is_relative |= _is_relative(path, location, *item)
-        by_node[item[1].node].append(item)
-    clock = Clock.RELATIVE if is_relative else Clock.UNIX
-    info = replace(info, clock=clock, name=info.name or _name_of(location, found))
+    for file, claim in found.monitored:
+        is_relative |= _is_relative(found.path, location, file, claim)
+        by_node[claim.node].append(file)
+    info = replace(info, clock=Clock.RELATIVE if is_relative else Clock.UNIX)
     parts = tuple(
         PartRef(
             node=NodeId(node),
             root=location.root,
-            files=tuple(file_ref(file, claim.format_id) for file, claim in by_node[node]),
+            files=tuple(by_node[node]),
             job=info,
             utc_offset_s=utc_offset_s,
         )
@@ -110,23 +88,15 @@ def monitored_job(
     return JobProfile(info=info, parts=parts, notes=problems.notes())
 
 
-def _name_of(location: Location, found: Sequence[Claimed]) -> str:
-    """Return the name of a run or of a single table, else that of its folder."""
-    claim = found[0][1]
-    is_table = len(found) == 1 and format_of(claim.format_id).claim_named is not None
-    own = claim.node if is_table else stem_of(claim.job_prefix)
-    return own or printable(PurePosixPath(location.root).name) or "job"
-
-
-def _is_relative(path: str, location: Location, info: ObjectInfo, claim: Claim) -> bool:
+def _is_relative(path: str, location: Location, file: FileRef, claim: Claim) -> bool:
     """Return whether times of a file count from its start; refuse one that is none of its form."""
-    name = printable(without_host(PurePosixPath(info.key).name))
-    if info.size_bytes == 0:
+    name = printable(without_host(PurePosixPath(file.key).name))
+    if file.size_bytes == 0:
         raise FormatError(
             f"{name} is empty: its program wrote nothing, or has only begun.",
             path=path,
         )
-    head = location.read_range(info.key, 0, _HEAD_BYTES)
+    head = location.read_range(file.key, 0, _HEAD_BYTES)
     if not format_of(claim.format_id).looks_like(head):
         raise FormatError(
             f"{name} does not begin as files of this kind do.",

@@ -37,7 +37,7 @@ class _Ranked:
 
 def report_parts(
     location: Location,
-    reports: Sequence[ObjectInfo],
+    reports: Sequence[FileRef],
     objects: Sequence[ObjectInfo],
     job: JobInfo,
     problems: Diagnostics,
@@ -113,19 +113,19 @@ def _numbered(
     )
 
 
-def _files_of(info: ObjectInfo, objects: Sequence[ObjectInfo]) -> tuple[FileRef, ...]:
-    path = PurePosixPath(info.key)
-    if path.name == TABLE_OF_TEXTS:
-        folder = path.parent
-        others = [
-            one
-            for one in objects
-            if one.key.endswith(".parquet") and PurePosixPath(one.key).parent == folder
-        ]
-    else:
-        others = []
-    files = [info, *(one for one in others if one.key != info.key and not one.problem)]
-    return tuple(file_ref(one, NSIGHT_REPORTS.id) for one in files)
+def _files_of(report: FileRef, objects: Sequence[ObjectInfo]) -> tuple[FileRef, ...]:
+    path = PurePosixPath(report.key)
+    if path.name != TABLE_OF_TEXTS:
+        return (report,)
+    others = [
+        file_ref(one, NSIGHT_REPORTS.id)
+        for one in objects
+        if one.key.endswith(".parquet")
+        and PurePosixPath(one.key).parent == path.parent
+        and one.key != report.key
+        and not one.problem
+    ]
+    return (report, *others)
 
 
 _SAY_PROCESSES = (

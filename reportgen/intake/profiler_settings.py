@@ -6,31 +6,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from reportgen.errors import ConfigError, LocationError
-from reportgen.formats import Diagnostics, FileRole, printable, role_of
+from reportgen.formats import Diagnostics, printable
 from reportgen.formats.sagemaker.profiler_config import MAX_BYTES, parse_profiler_config
-from reportgen.intake.listing import Listing
+from reportgen.intake.listing import Found
 from reportgen.plain_files import read_named
 from reportgen.profile import JobProfile, Quality, SourceNote
+from reportgen.profile.job import FileRef
 from reportgen.profiler_config import Profiling
-from reportgen.storage import Location, ObjectInfo
+from reportgen.storage import Location
 
 _SAY_NONE = "{n} [file is|files are] no profiler configuration that can be read"
 _SAY_FARTHER = "A profiler configuration nearer to the data was used instead of this one."
 _SAY_GIVEN = "The profiler configuration that was passed was used instead of the job's own."
 
 
-def read_settings(listing: Listing, prefix: str, problems: Diagnostics) -> Profiling | None:
-    """Return the settings from the configuration in a job's folder, ``None`` without one.
-
-    ``prefix`` comes before ``system/`` and ``framework/``; a configuration counts there and in the
-    folders around it, and the nearest one is used.
-    """
+def read_settings(job: Found, problems: Diagnostics) -> Profiling | None:
+    """Return the settings from the nearest configuration of a job, ``None`` without one."""
     nearest: Profiling | None = None
-    own = listing.claimed(
-        lambda told: role_of(told) is FileRole.SETTINGS and prefix.startswith(told.job_prefix)
-    )
-    for found, _ in sorted(own, key=lambda item: -len(item[1].job_prefix)):
-        asked = _read(listing.location, found)
+    for found, _ in sorted(job.settings, key=lambda item: -len(item[1].job_prefix)):
+        asked = _read(job.location, found)
         if asked is None:
             problems.add(Quality.FILES_SKIPPED, found.key, what=_SAY_NONE)
         elif nearest is not None:
@@ -39,7 +33,7 @@ def read_settings(listing: Listing, prefix: str, problems: Diagnostics) -> Profi
     return nearest
 
 
-def _read(location: Location, found: ObjectInfo) -> Profiling | None:
+def _read(location: Location, found: FileRef) -> Profiling | None:
     if found.size_bytes > MAX_BYTES:
         return None
     try:

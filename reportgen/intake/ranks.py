@@ -13,16 +13,17 @@ from reportgen.formats import Diagnostics
 from reportgen.formats.kernel_trace.header import TraceHeader
 from reportgen.formats.kineto.detection import (
     HEAD_BYTES,
-    KERNEL_TRACES,
     head_text,
     rank_in_key,
     stamp_in_key,
     worker_in_key,
 )
 from reportgen.formats.kineto.header import read_header
-from reportgen.intake.listing import file_ref, of_each, several
+from reportgen.intake.listing import of_each
+from reportgen.intake.no_job import several
 from reportgen.profile import JobInfo, NodeId, PartRef
-from reportgen.storage import Location, ObjectInfo
+from reportgen.profile.job import FileRef
+from reportgen.storage import Location
 from reportgen.text import format_count, join_names, plural
 
 _MOST_NAMED = 8
@@ -30,7 +31,7 @@ _MOST_NAMED = 8
 
 def rank_parts(
     location: Location,
-    traces: Sequence[ObjectInfo],
+    traces: Sequence[FileRef],
     job: JobInfo,
     problems: Diagnostics,
     *,
@@ -47,7 +48,7 @@ def rank_parts(
     """
     peeks = of_each(partial(_peek, location), traces)
     headers = {info.key: header for info, header in zip(traces, peeks, strict=True)}
-    recordings: dict[int | str, list[ObjectInfo]] = defaultdict(list)
+    recordings: dict[int | str, list[FileRef]] = defaultdict(list)
     for info in traces:
         rank = headers[info.key].rank
         rank = rank_in_key(info.key) if rank is None else rank
@@ -76,7 +77,7 @@ def rank_parts(
         PartRef(
             node=NodeId(f"rank {rank}"),
             root=location.root,
-            files=(file_ref(info, KERNEL_TRACES.id),),
+            files=(info,),
             job=job,
             rank=rank,
             is_rank_known=rank in known,
@@ -86,8 +87,8 @@ def rank_parts(
 
 
 def _of_cycle(
-    recordings: Mapping[int | str, Sequence[ObjectInfo]], cycle: int, problems: Diagnostics
-) -> dict[int | str, ObjectInfo]:
+    recordings: Mapping[int | str, Sequence[FileRef]], cycle: int, problems: Diagnostics
+) -> dict[int | str, FileRef]:
     """Return the file of each rank that belongs to a cycle, of which 1 is the newest.
 
     The rank that stopped first counts them. The time in a file's name shows which files of the
@@ -147,7 +148,7 @@ def _note_missing(
         )
 
 
-def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
+def _peek(location: Location, info: FileRef) -> TraceHeader:
     """Return the header of a trace, from its beginning or else from its end."""
     try:
         head = location.read_range(info.key, 0, HEAD_BYTES) if info.size_bytes else b""

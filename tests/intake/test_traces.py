@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.errors import AmbiguousJobError, ConfigError, LocationError
-from reportgen.formats import Diagnostics
-from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.intake import discover, read
-from reportgen.intake.listing import Listing, sort_out
-from reportgen.intake.ranks import rank_parts
 from reportgen.profile import Clock, Quality, RankTrace
 from reportgen.profile.trace_tables import n_rows
 from reportgen.storage import LocalLocation
@@ -121,15 +117,14 @@ class SlowPlace(LocalLocation):
         return super().read_range(key, start, n_bytes)
 
 
-def test_many_files_are_looked_into_at_once(tmp_path: Path) -> None:
+def test_many_files_are_looked_into_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for rank in range(2):
         write_trace(tmp_path / f"rank{rank}.json", ranked(rank))
     place = SlowPlace(tmp_path)
-    listing = Listing(path=str(tmp_path), location=place, objects=place.list())
-    sort_out(listing)
-    traces = listing.of_format(KERNEL_TRACES.id)
-    job = discover(str(tmp_path)).info
-    assert [part.rank for part in rank_parts(place, traces, job, Diagnostics())] == [0, 1]
+    monkeypatch.setattr("reportgen.intake.listing.open_location", lambda _: place)
+    assert [part.rank for part in discover(str(tmp_path)).parts] == [0, 1]
 
 
 def test_files_without_a_rank_are_numbered_in_order(tmp_path: Path) -> None:
