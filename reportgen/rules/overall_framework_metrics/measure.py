@@ -311,10 +311,11 @@ def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
 def loop_parts_of(spans: SpanTable) -> Iterator[tables.LoopParts]:
     """Yield the parts of the loop of each worker."""
     steps, masks = spans.steps(), _masks(spans)
-    order = (Stage.FORWARD, Stage.BACKWARD, Stage.WAIT)
+    loading = masks[Stage.WAIT] | loader_rows(spans).initialize
+    order = (masks[Stage.FORWARD], masks[Stage.BACKWARD], loading)
     for worker, rows in rows_by_code(steps.worker):
         own, is_own = steps.where(rows), spans.worker == worker
-        parts = [spans.where(masks[stage] & is_own) for stage in order]
+        parts = [spans.where(mask & is_own) for mask in order]
         in_steps = intervals.union_of(own.start_ns, own.end_ns)
         begin_ns, last_ns = in_steps.start_ns, in_steps.end_ns[-1:]
         until_ns = np.append(begin_ns[1:], last_ns)
