@@ -22,7 +22,7 @@ from reportgen.text import device_label, format_places, join_names, part_of, wri
 GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever their distance."""
 MOST_GROUPS = 16
-"""More histograms than this cannot be distinguished; then only those of the most uneven nodes."""
+"""More histograms than this cannot be distinguished."""
 
 ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
@@ -235,14 +235,12 @@ def _exhibits(
         caption = f"""Jensen-Shannon distance over the whole job: 0 if equal, 0.83 at most, uneven
             above {params.threshold:g}."""
         yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
-    shown: list[GpuLoad] = []
     farthest = {load.node: max((its.distance for its in load.pairs), default=0.0) for load in loads}
-    for load in sorted(loads, key=lambda load: -farthest[load.node]):
-        if load.gpus and (not shown or len(shown) + len(load.gpus) <= MOST_GROUPS):
-            shown += load.gpus
+    uneven_first = sorted(loads, key=lambda load: -farthest[load.node])
+    shown = [gpu for load in uneven_first for gpu in load.gpus][:MOST_GROUPS]
+    rest = " {shown:n} of {every:n} GPUs, those of the most uneven nodes."
     caption = "All samples of the job. The last bin covers 98 to 100 %."
-    if len(shown) < len(gpus):
-        caption += f" {len(shown)} of {len(gpus)} GPUs, the most uneven nodes."
+    caption += kit.left_out(rest, shown=len(shown), every=len(gpus))
     n_nodes = len(loads)
     groups = [
         (device_label(gpu.node, gpu.gpu, n_nodes=n_nodes), gpu.counts.tolist()) for gpu in shown
