@@ -88,34 +88,6 @@ SLOW_IN_RHYTHM = Sign(
     rule="StepPeriodicity", metric="periodic_ratio", limit_pct=3,
     present="Slow steps at regular intervals take {value:pct} of the loop.",
 )  # fmt: skip
-SHORT_KERNELS = Sign(
-    rule="KernelTime", metric="tiny_kernels_ratio", limit_pct=50,
-    present="{value:pct} of the kernels are shorter than their launch calls.",
-    absent="Only {value:pct} of the kernels are shorter than their launch calls.",
-)  # fmt: skip
-HOST_LOADS = Sign(
-    rule="IdleTime", metric="idle_host_late_dataloader_ratio", limit_pct=5,
-    present="The GPU is idle while the host waits for the data loader: {value:pct} of the time.",
-)  # fmt: skip
-HOST_SYNCHRONIZES = Sign(
-    rule="IdleTime", metric="idle_host_late_sync_ratio", limit_pct=3,
-    present="The GPU is idle after the host has synchronized: {value:pct} of the time.",
-)  # fmt: skip
-RANKS_WAIT = Sign(
-    rule="Collectives", metric="waiting_ratio", limit_pct=20,
-    present="{value:pct} of the communication is waiting for the last rank.",
-    absent="Only {value:pct} of the communication is waiting for the last rank.",
-)  # fmt: skip
-GPU_ACTIVE = Sign(
-    rule="GPUActivity", metric="gpu_active_ratio", limit_pct=90,
-    present="The GPUs are active {value:pct} of the time.",
-    absent="The GPUs are active only {value:pct} of the time.",
-)  # fmt: skip
-COPIES = Sign(
-    rule="MemoryOperations", metric="memory_time_ratio", limit_pct=3,
-    present="Copies and memsets run {value:pct} of the time.",
-    absent="Copies and memsets run only {value:pct} of the time.",
-)  # fmt: skip
 
 _LOADER_LIMITS = (WAITS_FOR_IO, NETWORK_FULL)
 Signs = tuple[Sign, ...]
@@ -136,13 +108,6 @@ HYPOTHESES: Mapping[str, tuple[Signs, Signs]] = {
     Cause.SLOWING_DOWN: ((), (LOOP_WAITS,)),
     Cause.GPU_UNDERUSED: ((), (LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)),
     Cause.GPU_SWINGS: ((LOOP_WAITS, BETWEEN_STEPS), ()),
-    Cause.SMALL_KERNELS: ((SHORT_KERNELS,), (HOST_LOADS,)),
-    Cause.SLOW_HOST: ((SHORT_KERNELS,), (HOST_SYNCHRONIZES, HOST_LOADS, GPU_ACTIVE)),
-    Cause.SYNCHRONIZATION: ((HOST_SYNCHRONIZES,), (GPU_ACTIVE,)),
-    Cause.PAGEABLE_COPIES: ((COPIES,), ()),
-    Cause.EXPOSED_COMMUNICATION: ((), (RANKS_WAIT,)),
-    Cause.SLOW_RANK: ((RANKS_WAIT,), ()),
-    Cause.SLOW_LINK: ((), (RANKS_WAIT,)),
 }
 """The signs that must be seen if a cause is true, and those that speak against it."""
 
