@@ -26,11 +26,12 @@ from tests.builders import write_end_marker, write_system
 def test_an_option_without_effect_is_accepted_and_told(
     command: click.Command, words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    write_system(tmp_path / "job", {"gpu0": [50.0] * 200})
-    write_end_marker(tmp_path / "job")
+    write_system(tmp_path / "jobs" / "job", {"gpu0": [50.0] * 200})
+    write_end_marker(tmp_path / "jobs" / "job")
     out = tmp_path / ("out.json" if command is timeline else "out")
 
-    answer = CliRunner().invoke(command, [str(tmp_path / "job"), *words, str(out)])
+    path = tmp_path / "jobs" if command is index else tmp_path / "jobs" / "job"
+    answer = CliRunner().invoke(command, [str(path), *words, str(out)])
 
     assert answer.exit_code == 0
     assert f"{told} has no effect any more: " in answer.stderr
