@@ -36,7 +36,6 @@ _HEADINGS = {
     "algorithm_gb_per_s": "algorithm bandwidth",
     "aws_pct": "SageMaker's share",
     "bus_gb_per_s": "bus bandwidth",
-    "cpu_hot_gpu_s": "time with a busy core",
     "gb_per_s": "bandwidth",
     "gpu_s": "GPU time",
     "loader_worker": "loader process",

@@ -199,8 +199,6 @@ def test_gaps_and_absent_samples_are_not_measured_and_nothing_is_lost() -> None:
     # From 0 s to one interval after 31 s; the gap from 4 s to 30 s and the absent sample at 2 s.
     assert parts(result) == {"busy_high": 5.0, "not_measured": 27.0}
     assert sum(parts(result).values()) == 32.0
-    hot = {row["part"]: row["cpu_hot_gpu_s"] for row in rows_of(result, "gpu_time_budget")}
-    assert hot == {"busy_high": 5.0, "not_measured": 1.0}
 
 
 def test_a_late_tick_is_no_gap_and_weighs_its_length() -> None:
@@ -218,11 +216,11 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
     )
     table = known(result.exhibit("gpu_time_budget"))
     names = [column.name for column in table.columns]
-    assert names == ["node", "device", "part", "gpu_s", "pct", "usd", "cpu_hot_gpu_s"]
+    assert names == ["node", "device", "part", "gpu_s", "pct", "usd"]
     assert [tuple(row.values()) for row in rows_of(result, "gpu_time_budget")] == [
-        ("algo-1", "gpu0", "busy_high", 10.0, 33.3334, None, 0.0),
-        ("algo-1", "gpu1", "busy_partial", 10.0, 33.3333, None, 0.0),
-        ("algo-2", "gpu0", "unexplained", 10.0, 33.3333, None, 0.0),
+        ("algo-1", "gpu0", "busy_high", 10.0, 33.3334, None),
+        ("algo-1", "gpu1", "busy_partial", 10.0, 33.3333, None),
+        ("algo-2", "gpu0", "unexplained", 10.0, 33.3333, None),
     ]
     assert [tuple(row.values()) for row in rows_of(result, "budget")] == [
         ("busy_high", 10.0, 33.3334),

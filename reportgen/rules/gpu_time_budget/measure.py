@@ -116,7 +116,6 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
                 node=part.node,
                 device=device,
                 part_ns={name: time_ns for name, time_ns in part_ns.items() if time_ns},
-                hot_ns=_sums(codes, np.where(is_hot, length_ns, 0)),
                 n_stretches=len(found),
                 stretches_ns=sum(stretch.duration_ns for stretch in found),
                 worked_ns=_sums(codes, np.where(is_at_work[:, place], length_ns, 0)),

@@ -130,7 +130,6 @@ class GpuBudget:
     """One GPU: ns of each part that occurs, in order.
 
     Attributes:
-        hot_ns: of the parts, with a core above 90 %; empty where only kernels were traced.
         n_stretches, stretches_ns: how many long idle stretches, and their sum.
         worked_ns: how long it was above 10 % before the loop, and after it.
         unused_ns: of the parts, the share without utilization: a partly busy GPU is idle in
@@ -140,7 +139,6 @@ class GpuBudget:
     node: str
     device: str
     part_ns: Mapping[Part, int]
-    hot_ns: Mapping[Part, int] = field(default_factory=dict)
     n_stretches: int = 0
     stretches_ns: int = 0
     worked_ns: Mapping[Part, int] = field(default_factory=dict)
@@ -178,7 +176,6 @@ class PartTime:
     time_ns: int = col("s", name="gpu_s", per=NS_PER_S)
     pct: float = col("%")
     usd: float | None = col("USD")
-    hot_ns: int | None = col("s", name="cpu_hot_gpu_s", per=NS_PER_S)
 
 
 def usd_of(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
@@ -214,7 +211,6 @@ def table_of(gpus: Sequence[GpuBudget], *, usd_per_gpu_hour: float | None, capti
             time_ns=time_ns,
             pct=pct,
             usd=usd_of(time_ns, usd_per_gpu_hour),
-            hot_ns=gpu.hot_ns[part] if gpu.hot_ns else None,
         )
         for (gpu, part, time_ns), pct in zip(every, shares, strict=True)
     ]

@@ -20,12 +20,10 @@ OF_BOTH = OF_STEPS + (
 COSTS = """ At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD of
     it while they are idle, and {costs[2]:.2f} USD for all unused utilization."""
 BY_SAMPLES = " Shares of the time of all GPUs, counted in whole samples."
-TABLE_CAPTION = """Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s
-    is the part of a row's time in which a core was above 90 %."""
+TABLE_CAPTION = """Shares are of the time of all GPUs of the job and add up to 100 %."""
 TRACED_CAPTION = "Calculated from the exact times of kernels and copies. Shares of {window}."
 TRACED_TABLE_CAPTION = """Calculated from the exact times of kernels and copies. Shares are of the
-    recorded time of all GPUs and add up to 100 %. Kernel traces do not show how busy the cores
-    were."""
+    recorded time of all GPUs and add up to 100 %."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
