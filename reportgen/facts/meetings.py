@@ -8,7 +8,7 @@ import numpy as np
 
 from reportgen.arrays import Integers
 from reportgen.facts.exchanges import MAYBE_SEND, SEND, Exchanges, alone_in_ns, without_sends
-from reportgen.merging import joint_codes, rows_between, rows_by_code
+from reportgen.merging import joint_codes, rows_between
 from reportgen.profile.trace_tables import NONE
 from reportgen.units import NS_PER_MS
 
@@ -104,8 +104,7 @@ def meetings_of(every: Exchanges) -> Meetings:
     """Return the exchanges that at least two ranks recorded, in order of time.
 
     The number in the group decides where it is known; else the place among those of equal group
-    and name, counted from the first, or, where that fits better because a recording began later,
-    from the one that ends with the rank's first.
+    and name, counted from the first.
 
     Sends and receives meet one other rank, which is not recorded, and are left out. A kernel that
     sends and receives may be that of an all-to-all too: it is left out if the others fit better.
@@ -113,19 +112,11 @@ def meetings_of(every: Exchanges) -> Meetings:
     if (every.rank == every.rank[:1]).all():
         every = every.take(np.empty(0, dtype=np.int64))  # one rank meets no other
     every = without_sends(every, SEND)
-    meetings = _matched(every)
+    meetings = _match(every)
     if end_together(meetings) >= AGREE_RATIO:
         return meetings
-    others = _matched(without_sends(every, MAYBE_SEND))
+    others = _match(without_sends(every, MAYBE_SEND))
     return others if end_together(others) > end_together(meetings) else meetings
-
-
-def _matched(every: Exchanges) -> Meetings:
-    meetings = _match(every, by_time=False)
-    if end_together(meetings) >= AGREE_RATIO:
-        return meetings
-    other = _match(every, by_time=True)
-    return other if end_together(other) > end_together(meetings) else meetings
 
 
 def comparable(meetings: Meetings) -> Meetings:
@@ -180,10 +171,10 @@ def are_certain(every: Exchanges) -> bool:
     return bool(np.unique(pairs, axis=1).shape[1] == np.unique(known).size)
 
 
-def _match(every: Exchanges, *, by_time: bool) -> Meetings:
+def _match(every: Exchanges) -> Meetings:
     """Match by group, name, number and occurrence among those of equal group, name and number."""
     known = joint_codes(every.group, every.name, every.seq)
-    occurrence = _occurrences(every, known, by_time=by_time)
+    occurrence = _occurrences(every, known)
     meeting = joint_codes(known, occurrence)
     order = np.lexsort((every.rank, meeting))
     _, first, n_ranks = np.unique(meeting[order], return_index=True, return_counts=True)
@@ -203,27 +194,10 @@ def _match(every: Exchanges, *, by_time: bool) -> Meetings:
     )
 
 
-def _occurrences(every: Exchanges, known: Integers, *, by_time: bool) -> Integers:
-    """Return (n,) the place of each among those of one rank that are known as the same.
-
-    ``by_time`` counts from the one, on the rank that has most, that ends with the first.
-    """
+def _occurrences(every: Exchanges, known: Integers) -> Integers:
+    """Return (n,) the place of each among those of one rank that are known as the same."""
     of_rank = joint_codes(known, every.rank)
     order, found = np.argsort(of_rank, kind="stable"), np.empty_like(of_rank)
-    _, first, n_each = np.unique(of_rank[order], return_index=True, return_counts=True)
-    found[order] = np.arange(of_rank.size) - np.repeat(first, n_each)
-    if not by_time:
-        return found
-    of_ranks = np.split(order, first[1:])
-    for _, places in rows_by_code(known[order[first]]):
-        alike = [of_ranks[place] for place in places.tolist()]
-        ends_ns = every.end_ns[max(alike, key=len)]
-        for rows in alike:
-            found[rows] += _nearest(ends_ns, int(every.end_ns[rows[0]]))
+    _, n_each = np.unique(of_rank, return_counts=True)
+    found[order] = np.arange(of_rank.size) - np.repeat(np.cumsum(n_each) - n_each, n_each)
     return found
-
-
-def _nearest(ends_ns: Integers, end_ns: int) -> int:
-    place = int(np.searchsorted(ends_ns, end_ns, side="right"))
-    around = range(max(place - 1, 0), min(place + 1, ends_ns.size))
-    return min(around, key=lambda at: abs(int(ends_ns[at]) - end_ns))

@@ -254,7 +254,7 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
         return Outcome(missing=kit.reason_without_gpu(0), findings=findings)
     total = kit.merge(rows)
     every = joined([rank.exchanges for rank in ranks])
-    meetings = meetings_of(every)
+    meetings = comparable(meetings_of(every))
     window = kit.window_name([item.window for item in rows])
     return Outcome(
         findings=[
@@ -409,7 +409,7 @@ def _exposed(
     limit_pct: float,
 ) -> Finding | None:
     """Return communication with nothing beside it, without the waiting where that is known."""
-    every, meetings = exchanges[0], comparable(exchanges[1])
+    every, meetings = exchanges
     waiting_ns = int(meetings.alone_ns.sum()) if meetings.n else None
     exposed_ns = max(total.exposed_communication_ns - (waiting_ns or 0), 0)
     share_pct = pct_of(exposed_ns, total.window_ns)

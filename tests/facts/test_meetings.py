@@ -40,12 +40,6 @@ def test_without_numbers_the_place_decides() -> None:
     assert found.number.tolist() == [0, 1, 2]
 
 
-def test_a_recording_that_begins_later_joins_where_the_ends_agree() -> None:
-    found = met([10, 20, 30, 40], [30, 40])
-    assert ends_ms(found) == [[30, 30], [40, 40]]
-    assert found.number.tolist() == [2, 3]
-
-
 def test_numbers_decide_where_they_are_known() -> None:
     found = met([10, 20], [12, 22], seqs=[7, 3])
     assert (ends_ms(found), found.number.tolist()) == ([[10, 12], [20, 22]], [7, 3])

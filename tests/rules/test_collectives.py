@@ -102,16 +102,13 @@ def test_groups_are_told_apart() -> None:
     assert "share no collective" in result.findings[0].text
 
 
-def test_ranks_that_join_late_or_die_are_matched_by_time() -> None:
+def test_ranks_that_die_are_compared_as_long_as_they_live() -> None:
     whole, dead = [rank(number, 0.0, 0.0, 0.0, 0.0) for number in (0, 1)], rank(2, 0.0, 0.0)
-    late = rank_trace(gpu=[(KERNEL, 2050.0, 50.0), (KERNEL, 3050.0, 50.0)], rank=3)
-    result = run(collectives.RULE, *whole, dead, late)
 
-    assert stragglers(result) == [
-        (0, 100.0, 2),
-        (1, 100.0, 0),
+    assert stragglers(run(collectives.RULE, *whole, dead)) == [
+        (0, 0.0, 4),
+        (1, 0.0, 0),
         (2, 0.0, 0),
-        (3, 0.0, 2),
     ]
 
 
