@@ -69,8 +69,6 @@ class TraceTables:
 
 def build_tables(columns: TraceColumns) -> TraceTables:
     """Return the tables of what was read; ``columns`` is empty afterwards."""
-    if not (columns.tables["gpu_ops"].column("correlation") == ABSENT).any():
-        columns.tables["launch_ends"].clear()  # they serve ops without correlation, and are many
     raw = {name: table.take() for name, table in columns.tables.items()}
     collectives, counters = raw.pop("collectives"), raw.pop("counters")
     bad_durations, bad_times = validate.drop_impossible(raw)
@@ -152,7 +150,7 @@ def _tell_annotations(slices: Columns, names: tuple[str, ...]) -> None:
 def _join(raw: dict[str, Columns], collectives: Columns) -> None:
     gpu, calls = raw["gpu_ops"], raw["calls"]
     if gpu:
-        gpu["launch"] = launches(gpu, calls, raw["launch_ends"])
+        gpu["launch"] = launches(gpu, calls)
         gpu["bytes"][:] = bytes_of_calls(gpu, calls)
         validate.clip_overruns(gpu)
         gpu["collective"] = np.full(len(gpu["launch"]), ABSENT, dtype=np.int32)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import selectors
+import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
+from subprocess import DEVNULL, PIPE, Popen
 from typing import IO, Any
-
-from reportgen.formats.python_profile.interpreter import start_interpreter
 
 _CHILD = ("-I", "-S", str(Path(__file__).with_name("child.py")))
 _SECONDS_EACH = 20.0
@@ -76,7 +75,7 @@ def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileCont
             elif profiler == "pyinstrument":
                 yield _read_tree(content)
             else:
-                child = child or exits.enter_context(start_interpreter(_CHILD, is_silent=True))
+                child = child or exits.enter_context(_interpreter())
                 answer = _ask(child, content)
                 if answer is None:
                     exits.close()
@@ -84,6 +83,18 @@ def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileCont
                     yield ProfileContent(problem=OUT_OF_LIMITS)
                 else:
                     yield _from_rows(answer)
+
+
+@contextmanager
+def _interpreter() -> Iterator[Popen[bytes]]:
+    """Start an interpreter that reads dumps; it is killed when the context ends."""
+    child = Popen([sys.executable, *_CHILD], stdin=PIPE, stdout=PIPE, stderr=DEVNULL)  # noqa: S603  # our own code, no shell
+    try:
+        yield child
+    finally:
+        child.kill()
+        with suppress(OSError), child:  # closes the pipes, though not everything was sent
+            pass
 
 
 def _ask(child: Popen[bytes], content: bytes) -> Any | None:
