@@ -37,8 +37,7 @@ often are no exception but slow steps; StepOutlier also counts ten or more."""
 OF_LONGEST_RATIO = 0.1
 """A stop that costs less than a tenth of the longest is not what a reader looks for."""
 HANDFUL = 3
-"""More long steps than a few are slow steps, a matter of StepOutlier. Stops between steps are
-pauses, however many there are."""
+"""More long steps, or times between steps, than a few are a matter of StepOutlier."""
 LEAST_IDLE_NS = 5 * NS_PER_S
 """Idle stretches of some seconds occur whenever data come late, at every checkpoint and log."""
 LEAST_RUNS = 10
@@ -84,7 +83,7 @@ class Pauses:
         """Return how much longer each is than usual."""
         return self.length_ns - self.usual_ns
 
-    def where(self, rows: Mask | Integers) -> Pauses:
+    def where(self, rows: Mask | Integers | slice) -> Pauses:
         """Return some of them."""
         return Pauses(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
 
@@ -202,20 +201,18 @@ def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
 
 def _of_phase(slow: SlowSteps, code: int) -> Pauses:
     """Return the steps of a phase that are pauses: a few that stand out, outside of rhythms."""
-    steps, usual_ns = slow.times.steps, float(np.median(slow.times.steps.duration_ns))
+    steps = slow.times.steps
     is_free = (np.arange(steps.n_steps) >= WARM_UP_STEPS) & ~slow.in_rhythm
-    lost_ns = steps.duration_ns - usual_ns
-    is_slow = is_free & _stands_out(steps.duration_ns, steps.cycle_ns)
-    least_ns = OF_LONGEST_RATIO * lost_ns[is_slow].max(initial=0)
-    n_alike = (is_free & (lost_ns > max(least_ns, float(np.median(steps.cycle_ns))))).sum()
-    its = steps.where(is_slow & (n_alike <= HANDFUL))
-    return Pauses(
-        start_ns=its.start_ns,
-        end_ns=its.end_ns,
-        usual_ns=np.full(its.n_steps, int(usual_ns)),
-        is_between=np.zeros(its.n_steps, dtype=bool),
-        step=its.step,
-        phase=np.full(its.n_steps, code),
+    its = steps.where(is_free & _stands_out(steps.duration_ns, steps.cycle_ns))
+    return _a_few(
+        Pauses(
+            start_ns=its.start_ns,
+            end_ns=its.end_ns,
+            usual_ns=np.full(its.n_steps, int(np.median(steps.duration_ns))),
+            is_between=np.zeros(its.n_steps, dtype=bool),
+            step=its.step,
+            phase=np.full(its.n_steps, code),
+        )
     )
 
 
@@ -233,7 +230,13 @@ def _long_gaps(every: _Steps, main: PhaseSteps, *, is_known: bool) -> Pauses:
         step=every.step[rows],
         phase=every.phase[rows],
     )
-    return found.where(~_in_rhythm(rows, float(gap_ns.size), found.lost_ns))
+    return _a_few(found.where(~_in_rhythm(rows, float(gap_ns.size), found.lost_ns)))
+
+
+def _a_few(pauses: Pauses) -> Pauses:
+    """Return the longest if they are few; many alike are slow steps, or long times between them."""
+    longest = _longest(pauses)
+    return longest.where(slice(None if longest.n_pauses <= HANDFUL else 0))
 
 
 def _merged(parts: Sequence[Pauses]) -> Pauses:
