@@ -13,6 +13,7 @@ from reportgen.facts.contrast import Work
 from reportgen.facts.intervals import Union, clip, overlap_ns
 from reportgen.facts.loader import MOSTLY_RATIO, is_waiting
 from reportgen.facts.pauses import HANDFUL
+from reportgen.facts.slow_steps import LONGER_RATIO, SLOW_FROM_RATIO
 from reportgen.facts.step_times import N_BLOCKS, Slowdown
 from reportgen.results import Finding, Place, TimelineTrack, Track
 from reportgen.rules import contrast, kit
@@ -60,24 +61,24 @@ ABOUT = About(
 SLOW = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
-    title="{its.n_slow:n} of {its.n_steps:n} {its.word:mode} steps are slow{crowd}{mark}",
-    text="""The training process {its.worker} has {its.n_slow:n} {its.word:mode} steps that take at
-        least 1.5 times as long as the steps around them. The usual step takes {its.usual_ns:ns},
-        the longest {its.longest_ns:ns}: step {numbers}. Their extra time is {measured:pct} of the
-        time from the first to the last step.{why}{others}""",
+    title="{slow.n_slow:n} of {slow.n_steps:n} {slow.word:mode} steps are slow{crowd}{mark}",
+    text="""The training process {slow.worker} has {slow.n_slow:n} {slow.word:mode} steps that take
+        at least {times:g} times as long as the steps around them. The usual step takes
+        {slow.usual_ns:ns}, the longest {slow.longest_ns:ns}: step {numbers}. Their extra time is
+        {measured:pct} of the time from the first to the last step.{why}{others}""",
     advice="""Compare the times of the slow steps with callbacks, checkpoints, reads, garbage
         collection and the CPU and GPU curves; events that occur only then are the cause.""",
     exhibit="steps",
 )
 LONG_BETWEEN = replace(
     SLOW,
-    title="{its.n_slow:n} of {its.n_steps:n} {its.word:mode} steps are followed by a long pause"
+    title="{slow.n_slow:n} of {slow.n_steps:n} {slow.word:mode} steps are followed by a long pause"
     "{crowd}{mark}",
-    text="""In the training process {its.worker} {its.n_slow:n} times between steps are at least
-        four times as long as those around them, in no rhythm; waits for batches are left out. The
-        usual one takes {its.usual_ns:ns}, the longest {its.longest_ns:ns}: after step {numbers}.
-        Their extra time is {measured:pct} of the time from the first to the last step.{why}
-        {others}""",
+    text="""In the training process {slow.worker} {slow.n_slow:n} times between steps are at least
+        {times:g} times as long as those around them, in no rhythm; waits for batches are left out.
+        The usual one takes {slow.usual_ns:ns}, the longest {slow.longest_ns:ns}: after step
+        {numbers}. Their extra time is {measured:pct} of the time from the first to the last step.
+        {why}{others}""",
     advice="""Compare these times with what the script does between steps now and then: logging,
         metrics, callbacks, saving, garbage collection. Do it less often or in its own thread.""",
 )
@@ -207,7 +208,8 @@ def _random(job: NodeSteps) -> Finding | None:
             worst.worker, int(worst.windows.start_ns[0]), int(worst.windows.end_ns.max())
         ),
         advice=OF_ONE_WORKER if named else advice,
-        its=worst,
+        slow=worst,
+        times=1 + (LONGER_RATIO if worst.is_between else SLOW_FROM_RATIO),
         mark=_mark(worst.worker, [item.worker for item in job.series]),
         crowd=" while other programs use the cores" * is_crowded,
         numbers=join_names([str(step) for step in worst.steps], most=MOST_SLOW_NUMBERS),
