@@ -16,7 +16,6 @@ import numpy as np
 from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import NONE, Union, clip, covered_each, minus, union_of
 from reportgen.facts.loader import loads_as_usual
-from reportgen.facts.rhythm import LEAST_EVENTS, costs_as_usual, find_rhythm
 from reportgen.facts.samples import tick_lengths_ns, unrecorded_ns
 from reportgen.facts.slow_steps import STOPS_CYCLES, SlowSteps, slow_steps_of
 from reportgen.facts.step_times import step_times_of
@@ -37,16 +36,12 @@ often are no exception but slow steps; StepOutlier also counts ten or more."""
 OF_LONGEST_RATIO = 0.1
 """A stop that costs less than a tenth of the longest is not what a reader looks for."""
 HANDFUL = 3
-"""More long steps, or times between steps, than a few are a matter of StepOutlier."""
+"""More long steps, or times between steps, than a few are a matter of StepOutlier; GPUs that idle
+more often swing between work and rest."""
 LEAST_IDLE_NS = 5 * NS_PER_S
 """Idle stretches of some seconds occur whenever data come late, at every checkpoint and log."""
 LEAST_RUNS = 10
 """With fewer idle stretches than this their tail is unknown."""
-APART_RATIO = 3.0
-"""The work between two of several pauses lasts three times as long as they do: else the GPUs swing
-between work and rest. Fewer stops than make a rhythm do not show that they come again and again."""
-MOST_PAUSES = 50
-"""More pauses of one worker or node are not kept; the longest cost most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,20 +83,10 @@ class Pauses:
         return Pauses(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
 
 
-def _longest(pauses: Pauses) -> Pauses:
-    found = pauses.where(pauses.lost_ns >= OF_LONGEST_RATIO * pauses.lost_ns.max(initial=0))
-    return found.where(np.sort(np.argsort(-found.lost_ns, kind="stable")[:MOST_PAUSES]))
-
-
-def _in_rhythm(places: Integers, length: float, lost_ns: Integers) -> Mask:
-    """Return which of (n,) events recur at equal distances and cost about as much as the others."""
-    is_member = np.zeros(places.size, dtype=bool)
-    distinct, first = np.unique(places, return_index=True)
-    rhythm = find_rhythm(distinct.astype(np.float64), length)
-    if rhythm is not None:
-        rows = first[rhythm.members]
-        is_member = np.isin(places, places[rows[costs_as_usual(lost_ns[rows])]])
-    return is_member
+def _a_few(pauses: Pauses) -> Pauses:
+    """Return the longest if they are few; many alike are no exception."""
+    longest = pauses.where(pauses.lost_ns >= OF_LONGEST_RATIO * pauses.lost_ns.max(initial=0))
+    return longest.where(slice(None if longest.n_pauses <= HANDFUL else 0))
 
 
 # Workers with steps
@@ -176,7 +161,7 @@ def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -
     is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
     own = spans.where(spans.worker == spans.workers.index(main.worker))
     is_gone |= loads_as_usual(own, pauses.start_ns, pauses.end_ns)
-    pauses = _longest(pauses.where(~is_gone))
+    pauses = pauses.where(~is_gone)
     rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
     ordinary = np.delete(np.arange(every.start_ns.size), rows)
     lost = clip(minus(gone, main.skipped), int(every.start_ns[0]), int(every.end_ns.max()))
@@ -230,13 +215,7 @@ def _long_gaps(every: _Steps, main: PhaseSteps, *, is_known: bool) -> Pauses:
         step=every.step[rows],
         phase=every.phase[rows],
     )
-    return _a_few(found.where(~_in_rhythm(rows, float(gap_ns.size), found.lost_ns)))
-
-
-def _a_few(pauses: Pauses) -> Pauses:
-    """Return the longest if they are few; many alike are slow steps, or long times between them."""
-    longest = _longest(pauses)
-    return longest.where(slice(None if longest.n_pauses <= HANDFUL else 0))
+    return _a_few(found)
 
 
 def _merged(parts: Sequence[Pauses]) -> Pauses:
@@ -278,11 +257,11 @@ def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
     return IdlePauses(
         work_ns=work_ns,
         n_ticks=int(busy[-1] - busy[0]) + 1,
-        pauses=_longest(_idle_pauses(idle, work_ns)),
+        pauses=_idle_pauses(idle),
     )
 
 
-def _idle_pauses(idle: Union, work_ns: tuple[int, int]) -> Pauses:
+def _idle_pauses(idle: Union) -> Pauses:
     length_ns = idle.end_ns - idle.start_ns
     usual_ns = tail_ns = 0.0
     if length_ns.size >= LEAST_RUNS:
@@ -298,12 +277,4 @@ def _idle_pauses(idle: Union, work_ns: tuple[int, int]) -> Pauses:
         step=np.full(rows.size, NO_STEP),
         phase=np.full(rows.size, NONE),
     )
-    found = _longest(found)
-    between_ns = found.start_ns[1:] - found.end_ns[:-1]
-    if found.n_pauses >= LEAST_EVENTS and (
-        np.median(between_ns) < APART_RATIO * np.median(found.length_ns)
-    ):
-        return found.where(found.start_ns < 0)
-    places = (found.start_ns - work_ns[0]) // NS_PER_S
-    length = (work_ns[1] - work_ns[0]) / NS_PER_S
-    return found.where(~_in_rhythm(places, length, found.lost_ns))
+    return _a_few(found)

@@ -32,8 +32,6 @@ HEAVIER_BY_PCT = 20.0
 """The host clearly works harder when its busiest core gains this many percentage points."""
 WAITS_FROM_PCT = 20.0
 """Cores wait for I/O by this share of their time: GPUTimeBudget's threshold."""
-CORE_FROM_PCT = 90.0
-"""One core is busy all the time: a Python thread runs."""
 QUIET_BELOW_PCT = 10.0
 """All cores together do next to nothing."""
 MOVES_FROM_BYTES_PER_S = 10_000_000
@@ -95,7 +93,7 @@ def hints_of(found: Contrast) -> Iterator[Hint]:
     yield from [hint] if hint else ()
     yield from _waiting(found)
     yield from _moving(found)
-    yield from _cores(found)
+    yield from _idling(found)
 
 
 def _waiting(found: Contrast) -> Iterator[Hint]:
@@ -123,25 +121,15 @@ def _moving(found: Contrast) -> Iterator[Hint]:
             )
 
 
-def _cores(found: Contrast) -> Iterator[Hint]:
-    core, mean = (_inside(found, gauge) for gauge in (Gauge.CORE, Gauge.CPU))
-    if core is None or mean is None:
-        return
-    values = {"node": found.node, "core": core, "mean": mean}
-    if core >= CORE_FROM_PCT:
-        text = "The busiest core of {node} was at {core:pct}, all at {mean:pct}."
-        yield Hint(text=write(text, **values))
-    elif mean < QUIET_BELOW_PCT:
+def _idling(found: Contrast) -> Iterator[Hint]:
+    load = found.loads.get(Gauge.CPU)
+    if load and load.inside is not None and load.inside < QUIET_BELOW_PCT:
+        text = "{node} did almost nothing: its cores were at {mean:pct}."
         yield Hint(
-            text=write("{node} did almost nothing: its cores were at {mean:pct}.", **values),
+            text=write(text, node=found.node, mean=load.inside),
             advice="""Find out what the process waited for (another process, a lock, a remote
                 service): py-spy dump shows it while it happens.""",
         )
-
-
-def _inside(found: Contrast, gauge: Gauge) -> float | None:
-    load = found.loads.get(gauge)
-    return load.inside if load else None
 
 
 def dip_text(found: Contrast) -> str:

@@ -79,9 +79,9 @@ SEVERAL = replace(
     ONE,
     id="PAUSE-2",
     title="{n:n} long pauses cost {measured:pct} of the {whole}",
-    text="""{who} made no progress for {lasted}, {n:n} times at irregular intervals. The pause that
-        costs most lasts {main.length_ns:ns}{place}.{others} Without these pauses {without}
-        would be {measured:pct} shorter.{meanwhile}{unknown}""",
+    text="""{who} made no progress {n:n} times, for {lasted}. The pause that costs most lasts
+        {main.length_ns:ns}{place}.{others} Without these pauses {without} would be {measured:pct}
+        shorter.{meanwhile}{unknown}""",
 )
 IDLE_ADVICE = """Find in the logs what the script did during the pause; to see it here, record
     framework events (steps and data loading) and a Python profile."""
