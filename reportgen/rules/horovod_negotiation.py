@@ -46,8 +46,8 @@ NO_TIMELINE = (
     "The job has no Horovod timeline with negotiations; set HOROVOD_TIMELINE to a file when you "
     "start the job."
 )
-NO_NEGOTIATION = """The Horovod timeline has {n_events:count event}, but no negotiation in which two or
-    more ranks were ready."""
+NO_NEGOTIATION = """The Horovod timeline has {n_events:count event}, but no negotiation in which two
+    ranks or more were ready."""
 TOO_FEW = """Too few negotiations to judge: {n_negotiations:n} with two or more ranks, {least:n} are
     needed."""
 ABOUT = About(

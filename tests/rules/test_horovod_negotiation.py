@@ -141,7 +141,8 @@ def test_a_timeline_of_marks_alone_is_not_called_missing() -> None:
     rows = [("grad", "4", START_S, START_S), ("grad", "5", START_S + 1, START_S + 1)]
     result = run(RULE, node_profile(spans=span_table(rows, source=SpanSource.HOROVOD)))
     assert known(result.reason).text == (
-        "The Horovod timeline has 2 events, but no negotiation in which two or more ranks were ready."
+        "The Horovod timeline has 2 events, but no negotiation in which two ranks or more were "
+        "ready."
     )
 
 
