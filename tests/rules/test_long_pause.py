@@ -155,7 +155,8 @@ def test_a_few_long_steps_or_times_between_them_are_pauses_and_more_are_slow_ste
     def is_loud(found: Finding) -> bool:
         return found.severity is not Severity.INFO
 
-    node = job(**{part: dict.fromkeys(steps, 8.0)})
+    longer = dict.fromkeys(steps, 8.0)
+    node = job(inside=longer) if part == "inside" else job(behind=longer)
     rules = (RULE, step_outlier.RULE)
 
     loud = [rule.id for rule in rules if any(map(is_loud, run(rule, node).findings))]
