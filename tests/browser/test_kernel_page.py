@@ -71,7 +71,7 @@ def test_on_paper_a_chart_fits_on_a_sheet_and_its_legend_names_what_is_drawn(bro
         page = watched.page
         draw(page, "GPUActivity--utilization")
         page.eval_on_selector(plot, "plot => plot.style.setProperty('--rg-height', '1400px')")
-        page.evaluate("document.dispatchEvent(new Event('rg:zone'))")
+        page.select_option("#rg-theme", "light")
         assert page.eval_on_selector(plot, facts) == [1400, 1400, 3]
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
