@@ -20,7 +20,6 @@ LONG_FILES = (
     "tests/end_to_end/test_analysis_notebooks.py",
     "tests/browser/test_lanes.py",
     "tests/browser/test_kernel_page.py",
-    "tests/browser/test_perfetto.py",
     "tests/record/test_supervise.py",
     "tests/end_to_end/test_hostile_input.py",
     "tests/end_to_end/test_kill.py",

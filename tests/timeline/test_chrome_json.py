@@ -1,48 +1,29 @@
-"""Timelines in the engine of the real Perfetto UI: by SQL, it holds what the input holds."""
+"""Exported timelines hold what the input holds, and slices of a thread as viewers need them."""
 
 from __future__ import annotations
 
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from reportgen.intake import discover, read_node
 from reportgen.pipeline.timeline import TimelineOptions, make_timeline
-from tests.browser.perfetto_engine import PerfettoEngine
-from tests.browser.perfetto_ui import served_ui
 from tests.builders import Quiet
 from tests.shared_data import SHARED_DATA, needs_shared_data
 from tests.traces import kernel, launch, ranked, small_events, span, trace_text, write_trace
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
 _GPU_CATEGORIES = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
 _CALL_CATEGORIES = {"cuda_runtime", "cuda_driver", "Runtime"}
-_SLICES = "select ts, dur from slice where category != 'findings'"
-_ARROWS = (
-    "select a.ts, b.ts from flow join slice a on a.id = slice_out join slice b on b.id = slice_in"
-)
-_PROBLEMS = "select name, value from stats where severity != 'info' and value > 0"
 
 Pairs = Counter[tuple[int, int]]
-
-
-@pytest.fixture(scope="module")
-def engine(browser: Browser) -> Iterator[PerfettoEngine]:
-    """Return the engine of the UI alone: its pictures take six seconds and more for a trace."""
-    with served_ui(browser) as (page, address, files):
-        [script] = files.glob("*/engine_bundle.js")
-        yield PerfettoEngine(page, address, script.relative_to(files).as_posix())
 
 
 def files_of(place: Path) -> list[Path]:
@@ -89,33 +70,44 @@ def ns(time_us: Any) -> int:
     return round(Decimal(time_us) * 1000)
 
 
-def pairs(rows: list[tuple[Any, ...]], shift_ns: int = 0) -> Pairs:
-    return Counter((int(first) + shift_ns, int(second)) for first, second in rows)
+def made(place: Path, output: Path) -> tuple[list[dict[str, Any]], Any]:
+    """Export a place; return the events with ``ts`` and ``dur`` in ns, and what was counted."""
+    told = make_timeline(TimelineOptions(path=str(place), output=str(output)), Quiet()).written
+    events, base_ns = events_of(output)
+    for event in events:
+        event["ts"] = ns(event["ts"]) + base_ns
+        event["dur"] = ns(event.get("dur", 0))
+    return events, told
 
 
-def written(place: Path, output: Path, **options: Any) -> Any:
-    made = make_timeline(TimelineOptions(path=str(place), output=str(output), **options), Quiet())
-    return made.written
+def slices_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event for event in events if event["ph"] == "X" and event["cat"] != "findings"]
 
 
-def opened(engine: PerfettoEngine, output: Path) -> int:
-    """Open a timeline; return the base of its times, ns."""
-    engine.open(output)
-    return int(json.loads(output.read_bytes())["baseTimeNanoseconds"])
-
-
-def check(engine: PerfettoEngine, place: Path, folder: Path) -> None:
-    slices, arrows = expected(place)
-    told = written(place, folder / "a.json")
-    shift_ns = opened(engine, folder / "a.json")
-    assert engine.query(_PROBLEMS) == []
-    assert pairs(engine.query(_SLICES), shift_ns) == slices
-    found = Counter(
-        (int(start) + shift_ns, int(end) + shift_ns) for start, end in engine.query(_ARROWS)
+def arrows_of(slices: list[dict[str, Any]]) -> Pairs:
+    """Both starts of each arrow; those of one call share its ``bind_id``."""
+    starts = {event["bind_id"]: event["ts"] for event in slices if event.get("flow_out")}
+    return Counter(
+        (starts[event["bind_id"]], event["ts"]) for event in slices if event.get("flow_in")
     )
-    assert found == arrows
-    assert engine.number("select count(1) from counter") == told.n_values
+
+
+def check(place: Path, folder: Path) -> list[dict[str, Any]]:
+    slices, arrows = expected(place)
+    events, told = made(place, folder / "a.json")
+    found = slices_of(events)
+    assert Counter((event["ts"], event["dur"]) for event in found) == slices
+    assert arrows_of(found) == arrows
+    assert sum(event["ph"] == "C" for event in events) == told.n_values
     assert (told.n_slices, told.n_arrows) == (slices.total(), arrows.total())
+    open_until: dict[int, list[int]] = {}
+    for event in found:  # as a viewer closes them: the one that was opened last comes first
+        stack = open_until.setdefault(event["tid"], [])
+        while stack and stack[-1] <= event["ts"]:
+            stack.pop()
+        assert not stack or event["ts"] + event["dur"] <= stack[-1]
+        stack.append(event["ts"] + event["dur"])
+    return found
 
 
 SHARED = (
@@ -127,15 +119,15 @@ SHARED = (
 
 @pytest.mark.parametrize("name", ["kernel_traces", "recorded_trace"])
 def test_every_complete_event_is_a_slice_and_every_launch_has_its_arrow(
-    engine: PerfettoEngine, tmp_path: Path, name: str
+    tmp_path: Path, name: str
 ) -> None:
-    check(engine, SAMPLES / name, tmp_path)
+    check(SAMPLES / name, tmp_path)
 
 
 @needs_shared_data
 @pytest.mark.parametrize("name", SHARED)
-def test_traces_of_people_are_whole_too(engine: PerfettoEngine, tmp_path: Path, name: str) -> None:
-    check(engine, SHARED_DATA / "kineto" / name, tmp_path)
+def test_traces_of_people_are_whole_too(tmp_path: Path, name: str) -> None:
+    check(SHARED_DATA / "kineto" / name, tmp_path)
 
 
 def hard_events() -> list[dict[str, Any]]:
@@ -161,57 +153,47 @@ def hard_events() -> list[dict[str, Any]]:
     ]
 
 
-def test_what_is_hard_to_draw_is_drawn(engine: PerfettoEngine, tmp_path: Path) -> None:
+def test_what_is_hard_to_draw_is_drawn(tmp_path: Path) -> None:
     place = write_trace(tmp_path / "rank-0.pt.trace.json", trace_text(hard_events()))
     (tmp_path / "out").mkdir()
-    check(engine, place, tmp_path / "out")
-    assert expected(place)[1].total() == 4 + 5 + 1
-    names = {name for (name,) in engine.query("select distinct name from slice")}
+    found = check(place, tmp_path / "out")
+    assert arrows_of(found).total() == 4 + 5 + 1
+    names = {event["name"] for event in found}
     assert {event["name"] for event in hard_events()} - names == {"n" * 100_000}
 
 
-def test_ids_are_arguments(engine: PerfettoEngine, tmp_path: Path) -> None:
+def test_ids_are_arguments(tmp_path: Path) -> None:
     place = SAMPLES / "kernel_traces"
     events = [event for file in files_of(place) for event in events_of(file)[0]]
     spans = [event for event in events if event.get("ph") == "X"]
-    written(place, tmp_path / "a.json")
-    engine.open(tmp_path / "a.json")
+    found, _ = made(place, tmp_path / "a.json")
     for name in ("correlation", "External id"):
         in_file = Counter(event.get("args", {}).get(name) for event in spans)
-        del in_file[None]
+        written = Counter(event.get("args", {}).get(name) for event in slices_of(found))
+        del in_file[None], written[None]
         assert in_file
-        rows = engine.query(
-            f"select int_value from slice join args using (arg_set_id) where key = 'args.{name}'"
-        )
-        assert Counter(int(number) for (number,) in rows) == in_file
+        assert written == in_file
 
 
-def test_ranks_stand_on_one_axis(engine: PerfettoEngine, tmp_path: Path) -> None:
+def test_ranks_stand_on_one_axis(tmp_path: Path) -> None:
     later = [event | {"ts": event["ts"] + 40.5} for event in small_events()]
     for rank, events in enumerate([small_events(), later]):
         write_trace(tmp_path / f"rank-{rank}.pt.trace.json", ranked(rank, events=events))
-    written(tmp_path, tmp_path / "a.json")
-    engine.open(tmp_path / "a.json")
-    rows = engine.query(
-        "select process.name, min(ts) from slice join thread_track on track_id = thread_track.id "
-        "join thread using (utid) join process using (upid) group by 1 order by 1"
+    found, _ = made(tmp_path, tmp_path / "a.json")
+    first, second = (
+        min(event["ts"] for event in slices_of(found) if event["pid"] == process)
+        for process in (1, 2)
     )
-    assert [name for name, _ in rows] == ["rank 0", "rank 1"]
-    assert int(rows[1][1]) - int(rows[0][1]) == 40_500
+    assert second - first == 40_500
 
 
-def test_system_metrics_are_counters_and_framework_events_slices(
-    engine: PerfettoEngine, tmp_path: Path
-) -> None:
+def test_system_metrics_are_counters_and_framework_events_slices(tmp_path: Path) -> None:
     job = SAMPLES / "tensorflow_training"
     nodes = [read_node(part) for part in discover(str(job)).parts]
-    told = written(job, tmp_path / "a.json")
-    shift_ns = opened(engine, tmp_path / "a.json")
-    assert engine.query(_PROBLEMS) == []
-    found = pairs(engine.query(_SLICES), shift_ns)
-    assert found == Counter(
+    events, told = made(job, tmp_path / "a.json")
+    assert Counter((event["ts"], event["dur"]) for event in slices_of(events)) == Counter(
         (int(start_ns), int(end_ns - start_ns))
         for node in nodes
         for start_ns, end_ns in zip(node.spans.start_ns, node.spans.end_ns, strict=True)
     )
-    assert engine.number("select count(1) from counter") == told.n_values > 0
+    assert sum(event["ph"] == "C" for event in events) == told.n_values > 0
