@@ -65,10 +65,9 @@ function findingOf(job) {
  * @param {Column} column
  */
 function cell(job, column) {
-  const made = make("td", { className: column.isNumber ? "rg-num" : "" });
+  const made = make("td", { className: column.isNumber ? "rg-num" : `rgi-${column.name}` });
   if (column.name === "job" && job.page) made.append(make("a", { href: job.page }, job.job));
   else if (column.name === "top_finding") {
-    made.className = "rgi-text";
     made.append(...findingOf(job));
   } else made.append(String(cellText(job, column)));
   if (column.name === "step_period_p50_s" && job.trend?.length > 1) made.append(sparkline(job.trend));
