@@ -50,11 +50,6 @@ class RanksType(click.ParamType[frozenset[int]]):
 @click.option(
     "--ranks", type=RanksType(), default=frozenset(), metavar="N,…", help="Show only these ranks."
 )
-@click.option(
-    "--report",
-    metavar="DIR",
-    help="The saved report with the findings. [default: beside the job, or here]",
-)
 @click.option("--force", is_flag=True, help="Replace a file.")
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -63,8 +58,8 @@ def command(path: str, output: str, quiet: bool, **passed_on: Any) -> None:
 
     PATH is that of `reportgen report`: a job or kernel traces, a folder, a file or
     s3://bucket/prefix. Every event is a slice with its time and length, every launch has an arrow
-    to the work it started, samples are counters, findings are markers, and all ranks have one
-    axis. The path of the file is printed to stdout.
+    to the work it started, samples are counters, and all ranks have one axis. The path of the file
+    is printed to stdout.
     """
     if output == _STDOUT and sys.stdout.isatty():
         raise click.UsageError("-o - writes bytes, and standard output is a terminal.")

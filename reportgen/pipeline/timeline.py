@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
@@ -18,7 +18,6 @@ from reportgen.errors import (
     writing,
 )
 from reportgen.intake import discover
-from reportgen.pipeline.marks import marks_of
 from reportgen.pipeline.options import Watcher
 from reportgen.pipeline.places import check_output
 from reportgen.pipeline.ranges import apply_range, wanted_range
@@ -27,10 +26,9 @@ from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, is_job_name, is_remote, open_location, training_job
-from reportgen.store import load, open_staging, refuse, saved_report
+from reportgen.store import open_staging, refuse
 from reportgen.timeline.chrome_json import ChromeWriter
 from reportgen.timeline.drawn import Written
-from reportgen.timeline.moments import Mark
 
 STDOUT = "-"
 
@@ -47,7 +45,6 @@ class TimelineOptions:
         since, until, steps: the range to show, as the user wrote it.
         cycle: which cycle of a profiler with a schedule, 1 is the newest.
         ranks: the ranks to show; empty means all.
-        report: where the saved report with the findings lies, if not beside the job.
         force: replace a file.
     """
 
@@ -58,7 +55,6 @@ class TimelineOptions:
     steps: str | None = None
     cycle: int = 1
     ranks: frozenset[int] = frozenset()
-    report: str | None = None
     force: bool = False
 
 
@@ -81,13 +77,12 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
     with timed(watcher, "listing") as step:
         job = _of_ranks(_listed(options.path, options.cycle), options.ranks)
         step.text = f"listed {len(job.parts)} nodes or ranks"
-    marks = _marks(options, job)
     if wanted is not None:
         with timed(watcher, "range") as step:
             job, step.text = apply_range(job, wanted)
     with _opened(options.output) as stream, timed(watcher, "writing") as step:
         writer = ChromeWriter(stream)
-        remarks = write_parts(job, writer, marks.values(), watcher)
+        remarks = write_parts(job, writer, watcher)
         step.text = f"wrote {writer.written.n_slices} slices"
     return MadeTimeline(written=writer.written, remarks=tuple(remarks))
 
@@ -140,24 +135,6 @@ def _is_there(place: Location, name: str) -> bool:
     except LocationError:
         return False
     return True
-
-
-def _marks(options: TimelineOptions, job: JobProfile) -> dict[str, Mark]:
-    """Return the findings of the saved report of a job; none where there is no report."""
-    for place in (options.path, ".") if options.report is None else (options.report,):
-        with suppress(LocationError), saved_report(place) as saved:
-            if saved is None:
-                continue
-            report = load(saved)
-            if place != "." or report.job.source == job.info.source:
-                return marks_of(report.findings)
-    if options.report is not None:
-        raise LocationError(
-            f"There is no saved report at {options.report}.",
-            hint="Pass the folder profiler-report/ with --report.",
-            path=options.report,
-        )
-    return {}
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reportgen.errors import LocationError
@@ -13,16 +13,12 @@ from reportgen.text import format_count
 from reportgen.timeline.chrome_json import ChromeWriter
 from reportgen.timeline.drawn import Clocks
 from reportgen.timeline.lanes import PartLanes
-from reportgen.timeline.markers import only_markers, with_markers
-from reportgen.timeline.moments import Mark
 from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.shadows import with_shadows
 from reportgen.timeline.sources import numbers_of
 
 
-def write_parts(
-    job: JobProfile, writer: ChromeWriter, marks: Collection[Mark], watcher: Watcher
-) -> list[str]:
+def write_parts(job: JobProfile, writer: ChromeWriter, watcher: Watcher) -> list[str]:
     """Write a job part by part, of which one is held at a time; return the facts about it.
 
     Raises:
@@ -32,9 +28,8 @@ def write_parts(
     remarks = _on_notes(job.notes)
     progress = ReadingProgress(watcher)
     for ref in job.parts:
-        marks_here = [mark for mark in marks if mark.node == ref.node]
         part, notes = _lanes(ref, progress)
-        writer.add(with_markers(part, marks_here), zero_ns=clocks.zero_of(part))
+        writer.add(part, zero_ns=clocks.zero_of(part))
         remarks += _on_notes(notes)
     if not (writer.written.n_slices or writer.written.n_values):
         raise LocationError(
@@ -42,11 +37,6 @@ def write_parts(
             hint="Check the range that was asked for, and that the files were copied whole.",
             path=job.info.source,
         )
-    nodes = {ref.node for ref in job.parts}
-    of_none = [mark for mark in marks if mark.node not in nodes]
-    others = only_markers(of_none, is_unix=clocks.is_unix)
-    if len(others.lanes) > 1:
-        writer.add(others, zero_ns=clocks.zero_of(others))
     writer.close()
     return [*remarks, *_on_writing(writer, clocks)]
 

@@ -15,11 +15,8 @@ from click.testing import CliRunner, Result
 
 from reportgen.cli.timeline import command
 from reportgen.errors import ConfigError, ReportgenError, WouldOverwriteError
-from tests.builders import write_end_marker, write_system
-from tests.index.test_read import save
 from tests.s3_server import Bucket
 from tests.traces import BASE_NS, START_US, kernel, launch, ranked, small_events, write_trace
-from tests.views.reports import busy_report
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
 
@@ -67,30 +64,11 @@ def test_a_range_is_cut(tmp_path: Path, options: list[str], n_slices: int) -> No
     assert 0 < len(shown) <= n_slices
 
 
-def test_findings_of_a_saved_report_are_markers(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-
-    report = busy_report()
-    save(tmp_path / "saved", report)
-    times = [item.finding for item in report.findings if item.finding.where.start_s is not None]
-    assert times
-    write_system(tmp_path / "job", {"gpu0": [50.0] * 1000, "cpu0": [20.0] * 1000})
-    write_end_marker(tmp_path / "job")
-    answer = timeline(
-        tmp_path / "job", "--report", tmp_path / "saved", "-o", out / "a.json", "--force"
-    )
-    assert answer.exception is None
-    found = [event["name"] for event in slices_in(out / "a.json") if event["cat"] == "findings"]
-    assert sorted(found) == sorted(finding.title for finding in times)
-
-
 REFUSED: tuple[tuple[list[str], str], ...] = (
     (["--steps", "1:2", "--from", "0"], "--steps"),
     (["--ranks", "7"], "rank 7"),
     (["--ranks", "all"], "all"),
     (["--from", "2030-01-01T00:00:00Z"], "range"),
-    (["--report", "nowhere"], "nowhere"),
 )
 
 

@@ -500,9 +500,6 @@ READERS: Mapping[str, Callable[[Path, Path], tuple[str | Path, ...]]] = {
     ),
     "index": lambda it, _: ("index", it.parent, "--output", "out"),
     "index --make": lambda it, _: ("index", it.parent, "--make", "--output", "out"),
-    "timeline": lambda it, good: (
-        "timeline", good.parent / "job", "--report", it, "--output", "out/job.json.gz",
-    ),
 }  # fmt: skip
 """Commands that read a saved report, from the path of that and of a good one."""
 

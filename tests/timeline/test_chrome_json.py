@@ -81,7 +81,7 @@ def made(place: Path, output: Path) -> tuple[list[dict[str, Any]], Any]:
 
 
 def slices_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [event for event in events if event["ph"] == "X" and event["cat"] != "findings"]
+    return [event for event in events if event["ph"] == "X"]
 
 
 def arrows_of(slices: list[dict[str, Any]]) -> Pairs:
