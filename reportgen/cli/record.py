@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from reportgen import __version__
+from reportgen.cli.former import former_option
 from reportgen.cli.grouped import CONTEXT
 from reportgen.errors import ConfigError
 
@@ -59,6 +60,9 @@ class _TraceType(click.ParamType[str]):
     "those after @.",
 )
 @click.option("--report", is_flag=True, help="Make the report when the command has ended.")
+@former_option(
+    "--watch", "--report makes it at the end, `reportgen watch DIR` meanwhile.", is_flag=True
+)
 @click.option("--attach", type=click.IntRange(1), hidden=True)
 @click.option("--hostnames", is_flag=True, help="Call nodes by their host names, not node-1 ….")
 def command(

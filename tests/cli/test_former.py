@@ -13,6 +13,7 @@ from reportgen.cli.index import command as index
 from reportgen.cli.timeline import command as timeline
 from reportgen.engine import scheduler_of
 from tests.builders import write_end_marker, write_system
+from tests.record.running import python, record
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,13 @@ def test_an_option_without_effect_is_accepted_and_told(
     assert answer.exit_code == 0
     assert f"{told} has no effect any more: " in answer.stderr
     assert out.exists()
+
+
+def test_a_recording_that_was_to_be_watched_runs_and_is_told_how(tmp_path: Path) -> None:
+    answer = record("--out", "out", "--watch", *python("print(7)"), cwd=tmp_path)
+
+    assert (answer.returncode, answer.stdout) == (0, "7\n")
+    assert "--watch has no effect any more: --report makes it" in answer.stderr
 
 
 @pytest.mark.parametrize("engine", ["auto", "threads", "processes"])
