@@ -36,6 +36,15 @@ _LEAST_VALUES, _MOST_STEPS = 2, 1 << 62
 _LEAST_BUSY = 60
 """Fewer busy samples than half a minute's at 0.5 s say little about a GPU's clocks."""
 
+SLOWED_FROM_PCT = 5.0
+"""As much of its busy time lowers the speed of a whole job noticeably."""
+AT_LIMIT_FROM_PCT = 50.0
+"""From this share of its busy time on the power limit decides about the speed of a GPU."""
+SHARED_FROM_PCT = 5.0
+"""One observation of another process may be one that only queries the driver."""
+IDLE_ENERGY_FROM_PCT = 20.0
+"""Start and end of a usual job draw a smaller share of the energy."""
+
 ABOUT = About(
     checks="""Power, energy and clock speeds of GPUs, the reasons for lower clocks, and processes of
         other jobs.""",
@@ -103,28 +112,8 @@ WHILE_IDLE = kit.Message(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """Thresholds at which it is reported."""
+    """What energy costs."""
 
-    throttled_pct: float = kit.percentage(
-        5,
-        "a GPU slowed down by heat or its supply for more of its busy time is reported",
-        source="chosen: as much lowers the speed of a whole job noticeably",
-    )
-    power_limit_pct: float = kit.percentage(
-        50,
-        "a GPU at its power limit for more of its busy time is named",
-        source="chosen: then the limit decides about its speed",
-    )
-    shared_pct: float = kit.percentage(
-        5,
-        "another job on a GPU in more of the looks is reported",
-        source="chosen: one observation may be a process that only queries the driver",
-    )
-    idle_energy_pct: float = kit.percentage(
-        20,
-        "a larger share of the energy that is drawn while GPUs idle is named",
-        source="chosen: start and end of a usual job draw less",
-    )
     usd_per_kwh: float | None = param(
         None,
         unit="USD",
@@ -348,7 +337,7 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     if not gpus:
         return Outcome(missing="Power and clock speeds were not recorded.")
     return Outcome(
-        findings=[*_findings(gpus, params), _per_step(nodes), _while_idle(nodes, params)],
+        findings=[*_findings(gpus), _per_step(nodes), _while_idle(nodes, params)],
         exhibits=[
             kit.table(
                 "gpu_power",
@@ -373,12 +362,12 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     )
 
 
-def _findings(gpus: Sequence[GpuPower], params: Params) -> Iterator[Finding]:
+def _findings(gpus: Sequence[GpuPower]) -> Iterator[Finding]:
     judged = [gpu for gpu in gpus if gpu.n_busy >= _LEAST_BUSY]
     for message, pcts, limit_pct in (
-        (THROTTLED, [(gpu.slowed_pct, gpu) for gpu in judged], params.throttled_pct),
-        (AT_POWER_LIMIT, [(gpu.capped_pct, gpu) for gpu in judged], params.power_limit_pct),
-        (SHARED, [(gpu.shared_pct or 0.0, gpu) for gpu in gpus], params.shared_pct),
+        (THROTTLED, [(gpu.slowed_pct, gpu) for gpu in judged], SLOWED_FROM_PCT),
+        (AT_POWER_LIMIT, [(gpu.capped_pct, gpu) for gpu in judged], AT_LIMIT_FROM_PCT),
+        (SHARED, [(gpu.shared_pct or 0.0, gpu) for gpu in gpus], SHARED_FROM_PCT),
     ):
         found = [(pct, gpu) for pct, gpu in pcts if pct > limit_pct]
         if not found:
@@ -418,7 +407,7 @@ def _while_idle(nodes: Sequence[NodePower], params: Params) -> Finding | None:
         for values in ([node.kwh for node in nodes], [node.idle_kwh for node in nodes])
     )
     share_pct = pct_of(idle_kwh, kwh)
-    if share_pct <= params.idle_energy_pct:
+    if share_pct <= IDLE_ENERGY_FROM_PCT:
         return None
     costs = ""
     if params.usd_per_kwh is not None:
@@ -428,7 +417,7 @@ def _while_idle(nodes: Sequence[NodePower], params: Params) -> Finding | None:
     every = max((node.interval_ns for node in nodes if node.interval_ns is not None), default=0)
     return WHILE_IDLE.finding(
         measured=share_pct,
-        threshold=params.idle_energy_pct,
+        threshold=IDLE_ENERGY_FROM_PCT,
         kwh=kwh,
         idle_kwh=idle_kwh,
         idle_below=IDLE_BELOW_PCT,

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import jensenshannon
 
 from reportgen.intake import discover, read_node
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile import NodeProfile
 from reportgen.results import Finding, Severity
 from reportgen.rules import (
     batch_size,
@@ -30,7 +29,7 @@ from reportgen.rules import (
 )
 from reportgen.rules.base import AnyRule
 from tests.builders import known
-from tests.rules.framework_jobs import finding, rows_of
+from tests.rules.framework_jobs import finding
 from tests.rules.samples import run
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -105,19 +104,6 @@ def test_use_and_memory_by_other_parameters_equal_aws_entirely(rule: AnyRule) ->
     assert [path for path, _ in mine] == [path for path, _ in other]
     for (path, value), (_, expected) in zip(mine, other, strict=True):
         assert value == pytest.approx(expected, rel=1e-9, abs=1e-9), path
-
-
-def test_distances_equal_scipys_on_fifty_bins() -> None:
-    (part,) = parts_of(IMBALANCE)
-    use = part.system.matrix(SeriesKind.GPU_UTILIZATION)
-    bins = [np.histogram(use[:, gpu], bins=50, range=(0, 100))[0] for gpu in range(4)]
-    rows = rows_of(run(load_balancing.RULE, part), "distances")
-
-    assert len(rows) == 6
-    for row in rows:
-        one, other = int(row["gpu"][3:]), int(row["other_gpu"][3:])
-        expected = float(jensenshannon(bins[one], bins[other]))
-        assert row["distance"] == pytest.approx(expected, abs=5e-7)  # shown with six decimals
 
 
 def all_findings(job: str) -> list[Finding]:
