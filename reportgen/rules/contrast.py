@@ -145,9 +145,9 @@ def dip_text(found: Contrast) -> str:
         ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
     host = ""
     if core and core.inside is not None and core.outside is not None:
-        told = "; the busiest core is at {core.inside:pct} inside and {core.outside:pct} outside"
+        words = "; the busiest core is at {core.inside:pct} inside and {core.outside:pct} outside"
         is_heavier = core.inside - core.outside >= HEAVIER_BY_PCT
-        host = write(told, core=core) if is_heavier else ""
+        host = write(words, core=core) if is_heavier else ""
     return write(text, gpu=gpu, host=host)
 
 

@@ -400,7 +400,7 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
     lengths_ns = [group.main.length_ns for group in groups]
     own = [item for item in job.meanwhile if (item.node, item.worker) == (main.node, main.worker)]
     hints = [hint for item in own for hint in contrast.hints_of(item)]
-    told = next((hint for hint in hints if hint.advice), None)
+    advising = next((hint for hint in hints if hint.advice), None)
     workers = {item.worker for item in worst.leading}
     is_fault = 100 * lost >= params.threshold_pct
     message = ONE if is_one else SEVERAL
@@ -416,8 +416,8 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
             end_s=seconds(max(group.main.end_ns for group in groups)),
         ),
         severity=kit.fault_severity(lost) if is_fault else Severity.INFO,
-        advice=told.advice if told else None,
-        function=told.function if told else "",
+        advice=advising.advice if advising else None,
+        function=advising.function if advising else "",
         when="in the pause",
         **_words(job, worst),
         n=len(groups),
@@ -476,8 +476,8 @@ def _exhibits(pauses: Sequence[JobPause], meanwhile: Sequence[Contrast]) -> Iter
         role=Role.WARNING,
     )
     places = {(pause.node, pause.worker) for pause in every}
-    told = [(it.worker or it.node, it) for it in meanwhile if (it.node, it.worker) in places]
-    yield from contrast.exhibits_of([(of, its.contents) for of, its in told], told)
+    shown = [(it.worker or it.node, it) for it in meanwhile if (it.node, it.worker) in places]
+    yield from contrast.exhibits_of([(of, its.contents) for of, its in shown], shown)
 
 
 _LANE = TimelineTrack(kind=Track.LANE, title="Long pauses", role=Role.WARNING)

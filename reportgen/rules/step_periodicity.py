@@ -252,15 +252,15 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
     """Join the rhythms that workers share; those of series that are too short do not count."""
     job = kit.merge([NodeRhythms(), *measurements])
     groups = group_periods([item for item in job.periods if item.n_steps >= params.min_steps])
-    told = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
+    costly = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
     missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is None and job.longest < params.min_steps:
         missing = kit.too_few(TOO_FEW, longest=job.longest, least=params.min_steps)
     return Outcome(
         missing=missing,
-        findings=[_finding(item, params, job.waits) for item in told],
-        exhibits=_exhibits(groups, told),
-        metrics=_metrics(told) if job.longest >= params.min_steps else {},
+        findings=[_finding(item, params, job.waits) for item in costly],
+        exhibits=_exhibits(groups, costly),
+        metrics=_metrics(costly) if job.longest >= params.min_steps else {},
     )
 
 
@@ -283,13 +283,13 @@ def _is_same(one: Period, other: Period) -> bool:
     return any(abs(this - that) <= SAME_RATIO * max(this, that) for this, that in pairs)
 
 
-def _metrics(told: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
+def _metrics(costly: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
     """Return the numbers to compare jobs by; those of the costliest rhythm, ``None`` without."""
-    main = told[0].main if told else None
+    main = costly[0].main if costly else None
     gpu = main.contrast.loads.get(Gauge.GPU) if main else None
     return {
-        "periods": len(told),
-        "periodic_ratio": round(sum(group.main.cost_ratio for group in told), 6),
+        "periods": len(costly),
+        "periodic_ratio": round(sum(group.main.cost_ratio for group in costly), 6),
         "period_steps": main.period_steps if main else None,
         "period_s": main.period_s if main else None,
         "cost_per_occurrence_s": main.cost_each_s if main else None,
@@ -348,7 +348,7 @@ def _rhythm(group: SharedPeriod) -> str:
     )
 
 
-def _exhibits(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
+def _exhibits(groups: Sequence[SharedPeriod], costly: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
     """Yield the table of all rhythms, and the evidence for those which cost enough."""
     if groups:
         yield kit.table(
@@ -360,18 +360,18 @@ def _exhibits(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) -> I
                 from the first to the last step of the training process. Regular slow steps that
                 cost little are only in this table.""",
         )
-    if told:
+    if costly:
         merged = [
             (group.main.label, kit.merge([its.contrast.contents for its in group.members]))
-            for group in told
+            for group in costly
         ]
         yield from contrast.exhibits_of(
-            merged, [(group.main.label, group.main.contrast) for group in told]
+            merged, [(group.main.label, group.main.contrast) for group in costly]
         )
         yield kit.intervals(
-            [item for group in told for member in group.members for item in _intervals(member)],
+            [item for group in costly for member in group.members for item in _intervals(member)],
             title="When steps were regularly slow",
-            n_all=sum(member.n_found for group in told for member in group.members),
+            n_all=sum(member.n_found for group in costly for member in group.members),
         )
 
 

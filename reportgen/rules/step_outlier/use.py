@@ -83,7 +83,7 @@ def exhibits_of_use(use: UseInSteps) -> Iterator[Exhibit]:
     for role, what in ((Role.GPU, "GPU"), (Role.CPU, "CPU core")):
         if (role, SLOW) not in use.tenths:
             continue
-        told = [_told(use, (role, name), medians[role, name]) for name in (SLOW, OTHERS)]
+        sentences = [_of_group(use, (role, name), medians[role, name]) for name in (SLOW, OTHERS)]
         yield histogram(
             f"{role}_in_slow_steps",
             PCT_EDGES,
@@ -91,12 +91,12 @@ def exhibits_of_use(use: UseInSteps) -> Iterator[Exhibit]:
             unit="%",
             edge_type=ColumnType.INT,
             title=f"{what} samples within slow steps and within the others",
-            caption=" ".join(filter(None, (f"{told[0]}; {told[1]}.", _MEANING, stall))),
+            caption=" ".join(filter(None, (f"{sentences[0]}; {sentences[1]}.", _MEANING, stall))),
             role=role,
         )
 
 
-def _told(use: UseInSteps, group: _Group, median_pct: float | None) -> str:
+def _of_group(use: UseInSteps, group: _Group, median_pct: float | None) -> str:
     _, name = group
     what = plural(use.n_slow, "slow step") if name == SLOW else name
     if median_pct is None:
