@@ -22,6 +22,7 @@ from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import Choice, ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.slow_host import advice_on_launches
 from reportgen.text import format_ns, plural, write
 from reportgen.units import NS_PER_US, pct_of
 
@@ -317,7 +318,7 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         small_us=SMALL_NS // NS_PER_US,
         least_run=LEAST_RUN,
         tiny_us=TINY_NS // NS_PER_US,
-        **kit.launching(job.costs),
+        **advice_on_launches(job.costs),
     )
 
 

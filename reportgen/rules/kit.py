@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from reportgen.facts.host_costs import HostCosts
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -56,8 +55,6 @@ healthy job cost as much, and of many steps with plain random scatter some are a
 FIND_BREAKS = """They run outside of the compiled code: find the graph breaks with
     TORCH_LOGS=graph_breaks."""
 """Advice on what torch.compile fuses, for a model that is compiled."""
-STACKS = """ Recorded Python functions slow the host down: record once without with_stack=True to
-    see how slow it is by itself."""
 CORES_ALONE = """Run the training where no other program uses its cores, or reserve cores for it
     (cgroups, taskset, exclusive nodes)."""
 AWS_DEFAULTS = "the defaults of SageMaker's built-in profiler rules (docs/rules.md)"
@@ -362,21 +359,6 @@ def reason_lost(nodes: Sequence[str]) -> Reason:
     """Return why nothing is said of ranks whose graphs lack kernels in the recording."""
     text = "Kernels inside the CUDA graphs of {nodes:names} are missing in the recording (ACT-5)."
     return Reason(code=ReasonCode.NO_EVENTS, text=write(text, nodes=nodes))
-
-
-def launching(ranks: Sequence[HostCosts]) -> dict[str, str]:
-    """Return the parts of the advice on a slow host, empty where they do not fit all ranks.
-
-    ``graphs``: CUDA graphs, where none runs yet. ``optimizers``: fused ones, if the job trains.
-    ``compile``: torch.compile, where no rank runs compiled code yet. ``stacks``: what the recording
-    of Python functions costs, where some were recorded.
-    """
-    return {
-        "graphs": "CUDA graphs, " * all(rank.suits_graphs for rank in ranks),
-        "optimizers": "fused optimizers, " * all(rank.trains for rank in ranks),
-        "compile": "torch.compile, " * (not any(rank.is_compiled for rank in ranks)),
-        "stacks": STACKS * any(rank.has_stacks for rank in ranks),
-    }
 
 
 class NamedWindow(Protocol):

@@ -26,6 +26,7 @@ from reportgen.rules.idle_time.measure import (
     measure,
 )
 from reportgen.rules.kit import col
+from reportgen.rules.slow_host import advice_on_launches
 from reportgen.text import device_label, format_ns_range, write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
@@ -247,7 +248,7 @@ def _fault(
             texts.IDLING_TOGETHER if len(headlines) > 1 else texts.IDLING, n=len(headlines)
         ),
         of_worst=of_worst if len(headlines) > 1 else "",
-        **kit.launching(costs),
+        **advice_on_launches(costs),
     )
 
 
