@@ -206,9 +206,9 @@ def _begun_ns(part: NodeProfile) -> int | None:
     steps = part.spans.training_steps()
     phases = {steps.phases[code] for code in np.unique(steps.phase).tolist()}
     begun = [
-        int(its.start_ns[0]) - int(its.step[0]) * int(its.cycle_ns.mean())
-        for its in steps_of(part.spans)
-        if its.phase in phases and its.step[0] > NO_STEP
+        int(item.start_ns[0]) - int(item.step[0]) * int(item.cycle_ns.mean())
+        for item in steps_of(part.spans)
+        if item.phase in phases and item.step[0] > NO_STEP
     ]
     first_ns = part.system.first_ns
     earliest = min(begun, default=None)
@@ -385,12 +385,12 @@ def _meanwhile(rates: Sequence[StartupRate]) -> tuple[str, str]:
     busiest = max(rates, key=lambda rate: (rate.mean, rate.node))
     if busiest.mean < QUIET_BYTES_PER_S:
         return write(QUIET, mean=busiest.mean), QUIET_ADVICE
-    told = [
+    said = [
         write("{rate.what} {rate.mean:bytes}/s (at most {rate.highest:bytes}/s)", rate=rate)
         for rate in rates
         if rate.node == busiest.node
     ]
-    return f" During this time {busiest.node} had on average: {', '.join(told)}.", ABOUT.advice
+    return f" During this time {busiest.node} had on average: {', '.join(said)}.", ABOUT.advice
 
 
 RULE = Rule(

@@ -248,34 +248,34 @@ def _why(job: NodeLoaders, why: texts.Why, values: Mapping[str, Any]) -> str:
     work = job.longest_work
     if work is None:
         return write(why.text, **values) if job.load else ""
-    told = write(
+    readers = write(
         texts.READERS,
         who=texts.PROCESSES if work.has_processes else texts.ITSELF,
         computing_pct=100 * work.computing_ratio,
         queued_pct=100 * work.queued_ratio,
         resting_pct=100 * work.resting_ratio,
     )
-    is_told = job.load or why is texts.WHY[Cause.OTHER_PROGRAMS]
-    return told + (write(why.text, work=work, **values) if is_told else "")
+    is_known = job.load or why is texts.WHY[Cause.OTHER_PROGRAMS]
+    return readers + (write(why.text, work=work, **values) if is_known else "")
 
 
 def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     severity = Severity.WARNING if _matters(job, params) else Severity.INFO
     if job.setup and job.setup.pin_memory is False and job.has_gpu:
         share, most = (job.ratio_of(ns) for ns in (job.hand_over_ns, job.hand_over_most_ns))
-        is_felt = 100 * share >= params.wait_pct
-        is_open = not is_felt and 100 * most >= params.wait_pct
+        is_costly = 100 * share >= params.wait_pct
+        is_open = not is_costly and 100 * most >= params.wait_pct
         yield _tell(
             texts.NOT_PINNED,
             job,
             params,
             measured=100 * most,
             threshold=params.wait_pct,
-            is_crossed=is_felt,
-            severity=kit.fault_severity(share) if is_felt else Severity.INFO,
-            share=most if is_felt else None,
-            so="" if is_felt else texts.NOT_SHOWN if is_open else texts.NOT_FELT,
-            advice=None if is_felt or is_open else texts.PIN_LATER,
+            is_crossed=is_costly,
+            severity=kit.fault_severity(share) if is_costly else Severity.INFO,
+            share=most if is_costly else None,
+            so="" if is_costly else texts.NOT_SHOWN if is_open else texts.SAVES_NOTHING,
+            advice=None if is_costly or is_open else texts.PIN_LATER,
         )
     if job.is_pipeline_known and not job.has_prefetch:
         cost = job.ratio if severity is Severity.WARNING else None

@@ -81,7 +81,7 @@ class NodeLoaders:
         steps_ns: from the first to the last begin of a step, of the worker with the longest time.
         least_cycle_ns: from step to step without waits for data, of the worker with the least.
         opens_epoch: of each step, 1 where it got the first batch of an epoch.
-        told_loaders: of each node, the loader processes that its workers were configured to start.
+        configured_loaders: the loader processes that the workers of a node were to start.
         crowded_ns: how much longer the steps take together while the cores are used up.
         hand_over_ns: of each worker, the time from getting a batch to the step that uses it, as far
             as GPUs are known to wait meanwhile; ``hand_over_most_ns`` as far as they may.
@@ -106,7 +106,7 @@ class NodeLoaders:
     steps_ns: int = merging.merged(max)
     least_cycle_ns: Instants = merging.merged(loading.least_of)
     opens_epoch: Instants = merging.merged(loading.greater_of)
-    told_loaders: int | None = merging.merged(merging.greatest)
+    configured_loaders: int | None = merging.merged(merging.greatest)
     crowded_ns: int = merging.merged(max)
     hand_over_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     hand_over_most_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
@@ -120,7 +120,7 @@ class NodeLoaders:
     @property
     def n_loaders(self) -> int:
         """Return how many loader processes a node has: as configured, else as they were counted."""
-        return self.n_counted if self.told_loaders is None else self.told_loaders
+        return self.n_counted if self.configured_loaders is None else self.configured_loaders
 
     @property
     def longest_work(self) -> LoadingWork | None:
@@ -141,8 +141,8 @@ class NodeLoaders:
         """
         if self.worst is None:
             return 0.0
-        felt_ns = self.steps_ns - int(self.least_cycle_ns.sum())
-        together_ns = min(int(self.step_wait_ns.sum()), felt_ns)
+        longer_ns = self.steps_ns - int(self.least_cycle_ns.sum())
+        together_ns = min(int(self.step_wait_ns.sum()), longer_ns)
         longest_ns = max(item.loop_ns for item in self.waiting)
         return max(self.worst.ratio, min(together_ns / longest_ns, 1.0) if longest_ns else 0.0)
 
@@ -206,8 +206,8 @@ class NodeLoaders:
             {(item.num_workers, item.pin_memory): item.active_ns} for item in self._set_up
         )
         usual = max(active, key=lambda setup: (active[setup], str(setup)), default=None)
-        its = (item for item in self._set_up if (item.num_workers, item.pin_memory) == usual)
-        return next(its, None)
+        found = (item for item in self._set_up if (item.num_workers, item.pin_memory) == usual)
+        return next(found, None)
 
     @property
     def _set_up(self) -> list[Loader]:
@@ -219,7 +219,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     spans, system = part.spans, part.system
     rows, waits, loop_ns = loader_rows(spans), waits_of(spans), training_loop_ns(spans)
     steps = spans.steps()
-    lasts_ns = (int(np.ptp(steps.start_ns[its])) for _, its in merging.rows_by_code(steps.worker))
+    lasts_ns = (int(np.ptp(steps.start_ns[rows])) for _, rows in merging.rows_by_code(steps.worker))
     waiting = loading.waiting_of(spans, unrecorded=unrecorded_of(system, spans))
     hand_over_ns = _hand_over_ns(part)
     return NodeLoaders(
@@ -241,7 +241,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         steps_ns=max(lasts_ns, default=0),
         least_cycle_ns=loading.least_of(loading.cycles_without_waits_ns(spans)),
         opens_epoch=loading.opens_epoch(spans),
-        told_loaders=_told_loaders(spans),
+        configured_loaders=_configured_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=hand_over_ns[0],
         hand_over_most_ns=hand_over_ns[1],
@@ -256,7 +256,7 @@ def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:
     Forward and backward passes may lie there too, if only a part of the step was recorded.
     """
     between = between_steps_of(part)
-    copied_ns = {its.worker: round(its.copied_ns) for its in between}
+    copied_ns = {item.worker: round(item.copied_ns) for item in between}
     if not any(True for _ in usage.in_use(part.system)):
         return copied_ns, copied_ns
     idle = idle_between_of(part)
@@ -267,15 +267,16 @@ def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:
     unused_ns = usage.unused_ratio(part.system) * (loop_ns[1] - loop_ns[0])
     sure, most = (
         {
-            its.worker: round(min(its.copied_ns, of * (its.regular_ns + its.grown_ns), unused_ns))
-            for its in between
+            item.worker: round(min(item.copied_ns, idle_ns, unused_ns))
+            for item in between
+            for idle_ns in [of * (item.regular_ns + item.grown_ns)]
         }
         for of in (ratio, most_ratio)
     )
     return sure, most
 
 
-def _told_loaders(spans: SpanTable) -> int | None:
+def _configured_loaders(spans: SpanTable) -> int | None:
     """Return how many loader processes the workers of a node were configured to start, where known.
 
     Of several loaders of a worker, as for training and for validation, the larger counts. Where
@@ -285,7 +286,7 @@ def _told_loaders(spans: SpanTable) -> int | None:
     rows = loader_rows(spans)
     set_up = spans.where(rows.initialize)
     known = set_up.where(set_up.num_workers != UNKNOWN)
-    most = [int(known.num_workers[its].max()) for _, its in merging.rows_by_code(known.worker)]
+    most = [int(known.num_workers[rows].max()) for _, rows in merging.rows_by_code(known.worker)]
     if most:
         return sum(most)
     reads = spans.where(rows.fetch | rows.process)
@@ -293,7 +294,7 @@ def _told_loaders(spans: SpanTable) -> int | None:
     made = reads.where(has_processes & (reads.worker_id != UNKNOWN))
     if made.n_spans:
         by_worker = merging.rows_by_code(made.worker)
-        return sum(1 + int(made.worker_id[its].max()) for _, its in by_worker)
+        return sum(1 + int(made.worker_id[rows].max()) for _, rows in by_worker)
     is_alone = np.isin(reads.os_pid, spans.steps().os_pid) & ~has_processes & (reads.os_pid >= 0)
     return 0 if rows.is_pytorch and is_alone.all() else None
 
@@ -308,28 +309,26 @@ def _loaders(spans: SpanTable) -> Iterator[Loader]:
     rows, waits = loader_rows(spans), waits_of(spans)
     set_up, processes = spans.where(rows.initialize), spans.where(rows.process)
     busy = spans.where(rows.fetch | rows.next_call | rows.process | rows.initialize)
-    for worker, its in merging.rows_by_code(busy.worker):
-        own, own_waits, lives = (
+    for worker, its_rows in merging.rows_by_code(busy.worker):
+        made, asked, lives = (
             table.where(table.worker == worker) for table in (set_up, waits, processes)
         )
-        own = own.where(np.argsort(own.start_ns, kind="stable"))
-        place = np.searchsorted(own.start_ns, own_waits.start_ns, side="right") - 1
-        life = loading.lives_of(
-            (own_waits.os_pid, own_waits.start_ns), (lives.os_pid, lives.start_ns)
-        )
-        begun = np.searchsorted(own.start_ns, lives.start_ns, side="right") - 1
+        made = made.where(np.argsort(made.start_ns, kind="stable"))
+        place = np.searchsorted(made.start_ns, asked.start_ns, side="right") - 1
+        life = loading.lives_of((asked.os_pid, asked.start_ns), (lives.os_pid, lives.start_ns))
+        begun = np.searchsorted(made.start_ns, lives.start_ns, side="right") - 1
         place = np.where(life >= 0, np.append(begun, -1)[life], place)
-        active_ns = _active_ns(own, own_waits, place, end_ns=int(busy.end_ns[its].max()))
-        before = own_waits.where(place < 0)
+        active_ns = _active_ns(made, asked, place, end_ns=int(busy.end_ns[its_rows].max()))
+        before = asked.where(place < 0)
         for _, members in merging.rows_by_code(before.name):
             yield _loader(before, members, waits=before.where(members))
         for _, members in merging.rows_by_code(
-            merging.joint_codes(own.name, own.num_workers, own.pin_memory)
+            merging.joint_codes(made.name, made.num_workers, made.pin_memory)
         ):
             yield _loader(
-                own,
+                made,
                 members,
-                waits=own_waits.where(np.isin(place, members)),
+                waits=asked.where(np.isin(place, members)),
                 active_ns=int(active_ns[members].sum()),
             )
 

@@ -138,11 +138,12 @@ QUICK = Message(
     title="Training gets a batch in {median_ns:ns}, which loader processes cannot shorten",
     text="""{waited} A wait lasts {median_ns:ns} (median): a loader process needs one or two
         milliseconds to hand over a batch that is ready. {readers}""",
-    advice="Leave the number of loader processes as it is.",
+    advice="""Leave the number of loader processes as it is. If the time matters, take larger
+        batches, of which fewer are handed over, or ask for the next one in a separate thread.""",
     unit="% of the time",
 )
 
-NOT_FELT = ", so pinned memory would save almost nothing here"
+SAVES_NOTHING = ", so pinned memory would save almost nothing here"
 NOT_SHOWN = "; the samples do not show for how much"
 PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
 NOT_PINNED = Message(

@@ -197,8 +197,8 @@ def judge(measurements: Sequence[FrameworkSums], _params: NoParams) -> Outcome:
     """Add up the nodes; AWS's counters stay 0 by definition."""
     job = kit.merge([FrameworkSums(), *measurements])
     waited_ns = waited_for_ns(job.phases)
-    between = ((waited_ns.get(its.worker.rpartition("-")[0], 0.0), its) for its in job.between)
-    job = replace(job, between=tuple(replace(its, waited_ns=ns) for ns, its in between))
+    between = ((waited_ns.get(item.worker.rpartition("-")[0], 0.0), item) for item in job.between)
+    job = replace(job, between=tuple(replace(item, waited_ns=ns) for ns, item in between))
     missing = _missing(job)
     return Outcome(
         missing=missing,
@@ -299,10 +299,10 @@ def _share_between(between_pct: float, job: FrameworkSums) -> Finding | None:
     regular = [item.open_ratio for item in job.between if item.loop_ns]
     lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
     share = max(regular, default=between_pct / 100)
-    undecided = [its for its in job.between if its.loop_ns and not its.is_decided]
-    unused = [min(its.open_ratio, its.unused_ratio) for its in undecided]
+    undecided = [item for item in job.between if item.loop_ns and not item.is_decided]
+    unused = [min(item.open_ratio, item.unused_ratio) for item in undecided]
     is_short = max(unused, default=0.0) >= UNDECIDED_FROM_RATIO
-    effect = UNDECIDED if any(its.has_gpu for its in undecided) else WITHOUT_STEP
+    effect = UNDECIDED if any(item.has_gpu for item in undecided) else WITHOUT_STEP
     return (effect if is_short else BETWEEN_STEPS).finding(
         measured=between_pct,
         threshold=OTHERS_PCT,
@@ -359,7 +359,7 @@ def _recording(job: FrameworkSums) -> Finding | None:
     compared = [item for item in job.overheads if (item.longer_pct or 0) >= RECORDING_FROM_PCT]
     if not compared:
         return None
-    worst = max(compared, key=lambda its: (its.longer_pct, its.n_with, its.worker, its.detail))
+    worst = max(compared, key=lambda item: (item.longer_pct, item.n_with, item.worker, item.detail))
     return RECORDING.finding(
         measured=worst.longer_pct,
         threshold=RECORDING_FROM_PCT,

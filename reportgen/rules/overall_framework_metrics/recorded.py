@@ -82,22 +82,22 @@ def recorded_of(node: str, spans: SpanTable, stages: Mapping[str, Mask]) -> Iter
         is_other &= ~mask
     kinds["other events"] = is_other
     for what in sorted(kinds):
-        its = spans.where(kinds[what])
-        if its.n_spans:
-            is_in = overlaps_any(training.start_ns, training.end_ns, its.start_ns, its.end_ns)
+        events = spans.where(kinds[what])
+        if events.n_spans:
+            is_in = overlaps_any(training.start_ns, training.end_ns, events.start_ns, events.end_ns)
             numbers = np.unique(training.step[is_in & (training.step != NO_STEP)]).tolist()
-            p50_ns, p95_ns = np.percentile(its.duration_ns, (50, 95)).tolist()
+            p50_ns, p95_ns = np.percentile(events.duration_ns, (50, 95)).tolist()
             yield Recorded(
                 node=node,
                 what=what,
-                count=its.n_spans,
-                total_ns=int(its.duration_ns.sum()),
-                mean_ns=float(its.duration_ns.mean()),
+                count=events.n_spans,
+                total_ns=int(events.duration_ns.sum()),
+                mean_ns=float(events.duration_ns.mean()),
                 p50_ns=p50_ns,
                 p95_ns=p95_ns,
-                max_ns=int(its.duration_ns.max()),
-                start_ns=int(its.start_ns.min()),
-                end_ns=int(its.end_ns.max()),
+                max_ns=int(events.duration_ns.max()),
+                start_ns=int(events.start_ns.min()),
+                end_ns=int(events.end_ns.max()),
                 first_step=numbers[0] if numbers else None,
                 last_step=numbers[-1] if numbers else None,
                 n_steps=len(numbers),
