@@ -43,6 +43,7 @@ class RanksType(click.ParamType[frozenset[int]]):
     help="The file or s3://bucket/name to write, compressed if it ends in .gz; - is stdout.",
 )
 @former_option("--format", "the file opens in Perfetto and chrome://tracing.")
+@former_option("--report", "findings are in the timeline of the page.")
 @click.option("--from", "since", metavar="T", help="Show T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Show T and earlier.")
 @click.option("--steps", metavar="A:B", help="Show the time of steps A to B, both included.")

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from markupsafe import Markup
 
 from reportgen.results import Exhibit
 from reportgen.views.cell_output import Block, block_of
 from reportgen.views.exhibits import anchor_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pane:
-    """One of the views: a fragment of ours."""
-
-    label: str
-    html: Markup
 
 
 def choice_blocks(
@@ -32,18 +24,15 @@ def choice_blocks(
     choices = [item.place.choice for item in options if item.place.choice is not None]
     if len(drawn) == 1:
         return drawn
-    choice = block_of(
+    chooser = block_of(
         "choices",
         anchor=anchor_of(rule_id, choices[0].group),
         question=choices[0].question,
-        panes=[
-            Pane(label=its.label, html=block.html)
-            for its, block in zip(choices, drawn, strict=True)
-        ],
+        panes=[(choice.label, block.html) for choice, block in zip(choices, drawn, strict=True)],
     )
     figures = [
         replace(block, html=Markup(), is_for_notebook=True)
         for block in drawn
         if block.figure is not None
     ]
-    return [choice, *figures]
+    return [chooser, *figures]

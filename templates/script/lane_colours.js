@@ -10,7 +10,7 @@
 const LEAST_CONTRAST = 3;
 /** Colours mixed into a hue for its shades: black (0) or white (255), and how much. */
 const SHADES = [[0, 0], [0, 0.25], [255, 0.22], [0, 0.42], [255, 0.4]];
-/** Families and the hues of the theme; the same as in reportgen/views/timeline/still.py. */
+/** Families and the hues of the theme. */
 const HUES = {
   compute: "gpu",
   communication: "network",
