@@ -338,7 +338,7 @@ def test_nothing_private_is_in_a_recording(tmp_path: Path) -> None:
     )  # fmt: skip
 
     files = [path for path in (home / "out").rglob("*") if path.is_file()]
-    assert len(files) > 5
+    assert len(files) >= 5
     for path in files:
         content = path.read_bytes()
         content = gzip.decompress(content) if path.suffix == ".gz" else content
