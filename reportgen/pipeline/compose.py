@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,12 +16,12 @@ from reportgen.pipeline.work import LOST_KERNELS, Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
 from reportgen.recorded_job import RecordedNode, Recording
+from reportgen.report import codec
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import encode
 from reportgen.storage import TrainingJob
 from reportgen.units import NS_PER_MS, seconds
 
-_ID_LENGTH = 16
 _LONGEST_SOURCE = 4_096
 """Characters of a path. Source: PATH_MAX of Linux."""
 
@@ -170,7 +169,7 @@ def compose(
     setup = setup or report.Setup()
     setup = replace(setup, batch_size=asked_batch_size(results) or setup.batch_size)
     return report.Report(
-        report_id=report_id(files.values()),
+        report_id=codec.report_id(files.values()),
         job=replace(
             job, name=printable(job.name), source=printable(job.source, most=_LONGEST_SOURCE)
         ),
@@ -193,14 +192,6 @@ def compose(
         results={result.id: result for result in results},
         contents=files,
     )
-
-
-def report_id(contents: Iterable[bytes]) -> str:
-    """Return a hash of the files of results: equal results give an equal id."""
-    digest = hashlib.sha256()
-    for content in contents:
-        digest.update(content)
-    return digest.hexdigest()[:_ID_LENGTH]
 
 
 def data_quality(notes: Sequence[SourceNote]) -> report.DataQuality:

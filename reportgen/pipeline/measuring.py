@@ -20,7 +20,7 @@ from reportgen.engine import (
 from reportgen.errors import LocationError, writing
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import Measured, StagedAt, foreign_modules, work_on
+from reportgen.pipeline.work import Measured, StagedAt, work_on
 from reportgen.profile import JobProfile, PartRef, Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
@@ -40,13 +40,16 @@ class Work:
     """The measurements of a job, and who makes them; it ``may_miss`` parts that a cluster loses.
 
     ``scheduler`` is the address of a Dask cluster, empty where this machine does the work.
-    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none.
+    ``modules`` with rules of the user's own, and the ``folders`` in which they were found, are what
+    it needs. ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none.
     """
 
     job: JobProfile
     rules: Sequence[AnyRule]
     params: Mapping[RuleId, Any]
     scheduler: str = ""
+    modules: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     lanes: StagedAt | None = None
     may_miss: bool = False
     range_text: str | None = None
@@ -91,11 +94,10 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
     Large traces are read in Python, which processes do at the same time and threads do not.
     """
     if work.scheduler:
-        modules, folders = foreign_modules(work.rules)
         return DaskExecutor(
             address=work.scheduler,
-            modules=modules,
-            folders=folders,
+            modules=work.modules,
+            folders=work.folders,
             on_progress=watcher.progress,
         )
     traces = [part for part in work.job.parts if part.rank is not None]

@@ -8,7 +8,7 @@ from reportgen.pipeline.measuring import Work
 from reportgen.pipeline.options import Options, TimelineDetail, Watcher
 from reportgen.pipeline.ranges import Wanted, apply_range
 from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import rules_for
+from reportgen.pipeline.work import foreign_modules, rules_for
 from reportgen.profile import JobProfile
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.settings import resolve_params, select_rules
@@ -29,11 +29,14 @@ def plan(job: JobProfile, options: Options, scheduler: str) -> Work:
     chosen = select_rules(rules, options.rules) if options.rules else rules_for(job, rules)
     if options.timeline is TimelineDetail.OFF:
         chosen = tuple(rule for rule in chosen if rule.id != TIMELINE.id)
+    modules, folders = foreign_modules(chosen)
     return Work(
         job=job,
         rules=chosen,
         params=resolve_params(rules, options.settings),
         scheduler=scheduler,
+        modules=modules,
+        folders=folders,
         may_miss=options.allows_missing,
     )
 

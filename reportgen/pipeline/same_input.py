@@ -17,13 +17,11 @@ from pathlib import Path
 from reportgen.engine.software import software
 from reportgen.errors import ReportgenError, writing
 from reportgen.intake.open_part import SAY_CHANGED
-from reportgen.pipeline.compose import report_id
 from reportgen.pipeline.measuring import Outcome, Work
 from reportgen.pipeline.options import Options
-from reportgen.pipeline.work import foreign_modules
 from reportgen.plain_files import read_entry
 from reportgen.profile import PartRef, Quality
-from reportgen.report import Report
+from reportgen.report import Report, codec
 from reportgen.storage import is_remote, settings_to_send
 from reportgen.store import INPUT_FILE, OUTPUT_FOLDER, REPORT_FILE, load
 
@@ -45,14 +43,13 @@ def input_digest(work: Work, options: Options) -> str:
                 return ""
             digest.update(repr(state).encode("utf-8", "surrogatepass"))
     parts = [replace(part, files=()) for part in work.job.parts]
-    modules, _ = foreign_modules(work.rules)
     asked = (
         options.since, options.until, options.steps, options.cycle, options.source,
         options.timeline, options.described, settings_to_send(),
     )  # fmt: skip
     identity = (
         replace(work.job, parts=()), parts, [rule.id for rule in work.rules], work.params, asked,
-        software((_OURS, *modules)),
+        software((_OURS, *work.modules)),
     )  # fmt: skip
     digest.update(repr(identity).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
@@ -88,7 +85,7 @@ def report_of_same_input(digest: str, options: Options) -> Report | None:
             report = load(folder)
             contents = (read_entry(folder / entry.file) for entry in report.rules.values())
             has_timeline = report.timeline is None or report.timeline_data is not None
-            if has_timeline and report_id(contents) == report.report_id:
+            if has_timeline and codec.report_id(contents) == report.report_id:
                 return report
     return None
 

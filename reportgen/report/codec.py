@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import check_format, reading
 
 FORMAT = 1
+_ID_LENGTH = 16
 _BESIDE = frozenset({"results", "contents", "timeline_data"})
 """Content of separate files."""
 
@@ -45,3 +47,11 @@ def decode(raw: bytes, *, path: str, results: Mapping[RuleId, RuleResult]) -> Re
         tree["data_quality"] = {"counters": tree["data_quality"], "notes": notes}
         tree["findings"] = [{"rule": item["rule"], "finding": item} for item in tree["findings"]]
         return replace(msgspec.convert({**tree, "results": {}}, Report), results=results)
+
+
+def report_id(contents: Iterable[bytes]) -> str:
+    """Return a hash of the files of results: equal results give an equal id."""
+    digest = hashlib.sha256()
+    for content in contents:
+        digest.update(content)
+    return digest.hexdigest()[:_ID_LENGTH]
