@@ -47,6 +47,13 @@ def compose_report(
     is_finished = job.info.is_finished and all(it.is_ended is not False for it in monitored)
     recording = job.recording or _recording_of(measured)
     is_running = is_watched and not is_finished
+    status = _status(
+        recording,
+        described,
+        is_running=is_running,
+        is_finished=is_finished and all(it.is_ended for it in monitored),
+        is_excerpt=all(part.rank is not None for part in measured),
+    )
     if not is_finished and not is_running:
         notes.append(
             SourceNote(
@@ -87,13 +94,7 @@ def compose_report(
             ),
             instance_type=described.instance_type if described is not None else "",
         ),
-        status=_status(
-            recording,
-            described,
-            is_running=is_running,
-            is_finished=is_finished and all(it.is_ended for it in monitored),
-            is_excerpt=all(part.rank is not None for part in measured),
-        ),
+        status=status,
     )
 
 

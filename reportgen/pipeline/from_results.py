@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
 from reportgen.intake import AwsFolder, read_aws_folder
-from reportgen.pipeline.imports import check_import_options, import_results
+from reportgen.pipeline.imports import import_results
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.products import open_products, publish
 from reportgen.pipeline.ranges import Wanted, check_uncut
@@ -96,10 +96,9 @@ def _import(
     folder: AwsFolder, rules: tuple[AnyRule, ...], options: Options, watcher: Watcher
 ) -> MadeReport:
     chosen = select_rules(rules, options.rules) if options.rules else rules
-    check_import_options(options.settings)
+    with timed(watcher, "rules") as step:
+        report = import_results(folder, chosen, settings=options.settings)
+        step.text = f"imported {len(report.results)} rules of SageMaker"
     with open_products(options, watcher) as products:
-        with timed(watcher, "rules") as step:
-            report = import_results(folder, chosen)
-            step.text = f"imported {len(report.results)} rules of SageMaker"
         save(report, products.staging.results)
         return publish(products, report)

@@ -22,11 +22,15 @@ _LATEST_US = 9_200_000_000_000_000
 """About the year 2261: int64 nanoseconds end there."""
 
 
-def check_import_options(settings: Mapping[str, object]) -> None:
-    """Refuse thresholds for results that are already there.
+def import_results(
+    folder: AwsFolder, rules: Sequence[AnyRule], *, settings: Mapping[str, object] | None = None
+) -> Report:
+    """Return the report of a folder of results, in the order of ``rules``.
+
+    Its files hold the five keys of SageMaker's files unchanged.
 
     Raises:
-        ConfigError: a parameter of a rule was set.
+        ConfigError: ``settings`` name a parameter of a rule: the results are there already.
     """
     if settings:
         raise ConfigError(
@@ -34,14 +38,7 @@ def check_import_options(settings: Mapping[str, object]) -> None:
             f"{next(iter(settings))} cannot be set any more.",
             hint="Pass the raw profiler output of the job, or leave the parameters out.",
         )
-
-
-def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
-    """Return the report of a folder of results, in the order of ``rules``.
-
-    Its files hold the five keys of SageMaker's files unchanged.
-    """
-    found = folder.results
+    found, extent, nodes = folder.results, _extent(folder), _nodes(folder)
     has_gpu = has_gpus(
         {rule_id: item.details for rule_id, item in found.items()},
         {rule_id: item.counters.datapoints for rule_id, item in found.items()},
@@ -61,8 +58,8 @@ def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
         JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
         with_gpu_samples(results),
         contents={},
-        extent=_extent(folder),
-        nodes=_nodes(folder),
+        extent=extent,
+        nodes=nodes,
         notes=folder.notes,
     )
     beside = {

@@ -7,20 +7,18 @@ from dataclasses import replace
 from reportgen.engine import scheduler_of
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import discover, settings_of, with_settings
-from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.from_results import make_from_results, make_page
-from reportgen.pipeline.measuring import Outcome, Work, measure
+from reportgen.pipeline.judging import judge
+from reportgen.pipeline.measuring import measure
 from reportgen.pipeline.options import MadeReport, Options, Watcher
-from reportgen.pipeline.planning import cut, plan
+from reportgen.pipeline.planning import plan
 from reportgen.pipeline.products import open_products, publish
-from reportgen.pipeline.ranges import wanted_range
+from reportgen.pipeline.ranges import cut, wanted_range
 from reportgen.pipeline.report_timeline import add_timeline, with_lanes
 from reportgen.pipeline.same_input import input_digest, note_input, report_of_same_input
 from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile
 from reportgen.publish import ReadyKernel, read_notebook, thresholds_of
-from reportgen.report import Report
-from reportgen.rules.runner import judge_each
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, save
 
@@ -58,7 +56,7 @@ def make_report(
         results = products.staging.results
         work = with_lanes(work, products.staging.folder)
         outcome = measure(work, watcher)
-        report = _judged(work, outcome, options, watcher)
+        report = judge(work, outcome, options, watcher)
         save(report, results)
         report = add_timeline(report, work, options.timeline, watcher, folder=results)
         note_input(digest, whole, options, outcome=outcome, folder=results)
@@ -94,22 +92,3 @@ def _discovered(options: Options, watcher: Watcher) -> JobProfile:
         n_files = sum(len(part.files) for part in job.parts)
         step.text = f"listed {n_files} files of {len(job.parts)} nodes or ranks"
     return job
-
-
-def _judged(work: Work, outcome: Outcome, options: Options, watcher: Watcher) -> Report:
-    """Return the report of what the rules say, without its timeline."""
-    measured, missing = outcome
-    with timed(watcher, "rules") as step:
-        measurements = [part.measurements for part in measured]
-        judged = list(judge_each(measurements, work.rules, work.params))
-        report = compose_report(
-            replace(work.job, notes=(*work.job.notes, *missing)),
-            measured,
-            [each.result for each in judged],
-            contents={each.result.id: each.content for each in judged},
-            range_text=work.range_text,
-            is_watched=options.source is not None,
-            described=options.described,
-        )
-        step.text = f"judged {len(judged)} rules with {len(report.findings)} findings"
-    return report

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reportgen.pipeline.measuring import Work
-from reportgen.pipeline.options import Options, TimelineDetail, Watcher
-from reportgen.pipeline.ranges import Wanted, apply_range
-from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import foreign_modules, rules_for
+from reportgen.pipeline.options import Options, TimelineDetail
+from reportgen.pipeline.work import rules_for
 from reportgen.profile import JobProfile
-from reportgen.rules.registry import SAMPLED_RULES, all_rules
+from reportgen.rules.registry import SAMPLED_RULES, all_rules, foreign_modules
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.rules.timeline import RULE as TIMELINE
 
@@ -26,7 +22,7 @@ def plan(job: JobProfile, options: Options, scheduler: str) -> Work:
     has_ranks = any(part.rank is not None for part in job.parts)
     needs_all = has_ranks or bool(options.rules or options.settings)
     rules = all_rules(options.plugins, builtin=None if needs_all else SAMPLED_RULES)
-    chosen = select_rules(rules, options.rules) if options.rules else rules_for(job, rules)
+    chosen = rules_for(job, rules) if not options.rules else select_rules(rules, options.rules)
     if options.timeline is TimelineDetail.OFF:
         chosen = tuple(rule for rule in chosen if rule.id != TIMELINE.id)
     modules, folders = foreign_modules(chosen)
@@ -39,13 +35,3 @@ def plan(job: JobProfile, options: Options, scheduler: str) -> Work:
         folders=folders,
         may_miss=options.allows_missing,
     )
-
-
-def cut(work: Work, wanted: Wanted | None, watcher: Watcher) -> Work:
-    """Return the work on the range that was asked for."""
-    if wanted is None:
-        return work
-    with timed(watcher, "range") as step:
-        job, range_text = apply_range(work.job, wanted)
-        step.text = f"cut to {range_text}"
-    return replace(work, job=job, range_text=range_text)

@@ -11,6 +11,9 @@ import numpy as np
 from reportgen.arrays import Instants
 from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, read
+from reportgen.pipeline.measuring import Work
+from reportgen.pipeline.options import Watcher
+from reportgen.pipeline.timing import timed
 from reportgen.profile import NO_STEP, JobProfile, NodeProfile, PartRef, SpanTable, TimeRange
 from reportgen.units import iso_utc, parse_instant
 
@@ -97,6 +100,16 @@ def check_uncut(wanted: Wanted | None, cycle: int = 1) -> None:
             "Saved results cannot be cut to a range any more.",
             hint="Pass the raw profiler output of the job, or leave the range out.",
         )
+
+
+def cut(work: Work, wanted: Wanted | None, watcher: Watcher) -> Work:
+    """Return the work on the range that was asked for."""
+    if wanted is None:
+        return work
+    with timed(watcher, "range") as step:
+        job, range_text = apply_range(work.job, wanted)
+        step.text = f"cut to {range_text}"
+    return replace(work, job=job, range_text=range_text)
 
 
 def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:

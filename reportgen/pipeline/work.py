@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +38,6 @@ from reportgen.rules.timeline import RULE as TIMELINE
 from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
 
-_OURS = __name__.partition(".")[0]
 LOST_KERNELS = "Kernels inside CUDA graphs are missing in the recording of"
 
 
@@ -139,20 +137,6 @@ def rules_for(job: JobProfile, rules: Sequence[AnyRule]) -> tuple[AnyRule, ...]:
     if not any(is_monitored(part) for part in job.parts):
         rules = [rule for rule in rules if Need.PROGRESS not in rule.needs]
     return tuple(rule for rule in rules if any(reads(rule, is_rank=kind) for kind in kinds))
-
-
-def foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the modules of rules that are not ours, and the folders in which they were found."""
-    measures = (getattr(rule.measure, "func", rule.measure) for rule in rules)  # of a partial
-    names = {measure.__module__ for measure in measures} | {r.params.__module__ for r in rules}
-    foreign = sorted(name for name in names if name.partition(".")[0] != _OURS)
-    folders = []
-    for name in foreign:
-        found = importlib.util.find_spec(name.partition(".")[0])
-        if found is not None and found.origin:
-            path = Path(found.origin).resolve()
-            folders.append(str(path.parents[1 if path.name == "__init__.py" else 0]))
-    return tuple(foreign), tuple(dict.fromkeys(folders))
 
 
 def extent_of(part: NodeProfile) -> Extent:

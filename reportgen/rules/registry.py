@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reportgen.errors import PluginError
 from reportgen.rules.base import AnyRule, Rule, param_specs
 
 ENTRY_POINT_GROUP = "reportgen.rules"
+_OURS = __name__.partition(".")[0]
 _OF_SAMPLES = (
     "overall_system_usage",
     "gpu_time_budget",
@@ -166,3 +169,17 @@ def _without_clashes(rules: Sequence[AnyRule]) -> tuple[AnyRule, ...]:
             )
         seen.add(rule.id.lower())
     return tuple(rules)
+
+
+def foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the modules of rules that are not ours, and the folders in which they were found."""
+    measures = (getattr(rule.measure, "func", rule.measure) for rule in rules)  # of a partial
+    names = {measure.__module__ for measure in measures} | {r.params.__module__ for r in rules}
+    foreign = sorted(name for name in names if name.partition(".")[0] != _OURS)
+    folders = []
+    for name in foreign:
+        found = find_spec(name.partition(".")[0])
+        if found is not None and found.origin:
+            path = Path(found.origin).resolve()
+            folders.append(str(path.parents[1 if path.name == "__init__.py" else 0]))
+    return tuple(foreign), tuple(dict.fromkeys(folders))

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.engine.software import differences, software
-from reportgen.pipeline.work import foreign_modules
-from reportgen.rules.registry import all_rules
+from reportgen.rules.registry import all_rules, foreign_modules
 
 
 def test_our_version_and_the_packages_that_compute_are_named() -> None:
