@@ -13,8 +13,7 @@ import pytest
 
 from reportgen.errors import ConfigError, LocationError, PlaceError
 from reportgen.index.read import read_index
-from reportgen.report import JobStatus
-from reportgen.storage import is_job_name, training_job, training_jobs
+from reportgen.storage import is_job_name, training_job
 from tests.s3_server import serve_in_background
 
 pytest.importorskip("boto3")
@@ -131,35 +130,6 @@ def test_what_the_service_refuses_is_said(
 
     with pytest.raises(expected, match=words):
         training_job("sagemaker:eu-west-1/bert-7")
-
-
-def test_a_throttled_call_is_repeated(service: Service) -> None:
-    service.answers = [(400, error("ThrottlingException")), (200, JOB)]
-
-    assert training_job("sagemaker:eu-west-1/bert-7").name == "bert-7"
-    assert len(service.asked) == 2
-
-
-def test_all_pages_of_jobs_are_listed_with_every_status(service: Service) -> None:
-    statuses = [status.value for status in JobStatus if status is not JobStatus.UNKNOWN]
-    summaries = [
-        {
-            "TrainingJobName": f"job-{number}",
-            "TrainingJobArn": "arn:aws:sagemaker:eu-west-1:0:training-job/x",
-            "CreationTime": 1_700_000_000 + number,
-            "TrainingJobStatus": status,
-        }
-        for number, status in enumerate(statuses)
-    ]
-    service.answers = [
-        (200, {"TrainingJobSummaries": summaries[:3], "NextToken": "more"}),
-        (200, {"TrainingJobSummaries": summaries[3:]}),
-    ]
-
-    jobs = list(training_jobs("sagemaker:eu-west-1"))
-
-    assert [job.status for job in jobs] == statuses
-    assert service.asked[1][1]["NextToken"] == "more"
 
 
 def test_an_index_of_a_region_opens_no_job(service: Service) -> None:
