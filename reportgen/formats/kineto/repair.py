@@ -1,4 +1,4 @@
-"""Damaged events of kernel traces made readable: the twelve kinds that are met in the wild.
+"""Damaged events of kernel traces made readable: the kinds that are met in the wild.
 
 Sources: pytorch#98432 (backslashes), #130622 and #136180 (control characters), #146900 and
 kineto#1459 (quotes), kineto's guards against blank metadata, ``N/A`` and ``-nan`` of older traces.
@@ -34,13 +34,6 @@ _BAD_ESCAPE = re.compile(rb'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _LONE_BACKSLASH = re.compile(rb'(?<!\\)\\(?![\\"])')
 _NAME = re.compile(r'"name"\s*:\s*"')
 _NAME_END = re.compile(r'"\s*+(?:,\s*+"(?:ph|cat|pid|tid|ts|dur|id|bp|s|args)"\s*+:|\}\s*+\Z)')
-_SCALAR = re.compile(
-    r'"(ph|cat|pid|tid|ts|dur|id|device|stream|correlation|bytes|External id|external id)"\s*:\s*'
-    r'("[^"\\]*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?=[,}\n])'
-)
-_ARGS = re.compile(r'"args"\s*:')
-_EVENT_FIELDS = {"ph", "cat", "pid", "tid", "ts", "dur", "id"}
-
 MAX_REPAIR_BYTES = 1 << 20
 """Longer texts are not repaired: the names of kernels have some thousand characters, and the
 arguments of an event some ten thousand."""
@@ -79,23 +72,16 @@ def _escape_lone_backslashes(text: bytes) -> tuple[bytes, int]:
 
 
 def repair_event(text: bytes) -> TraceEvent | None:
-    """Return one damaged event, with its arguments as far as they can be read, or ``None``.
+    """Return one damaged event, ``None`` when it cannot be read.
 
-    Quotes inside a name are found by the key that follows the name. An event that cannot be read
-    whole is taken apart key by key: it counts when its phase, its time and its name are there.
+    Quotes inside a name are found by the key that follows the name.
     """
     if len(text) > MAX_REPAIR_BYTES:
         return None
     repaired = repair_text(text)[0].decode()
-    named = _with_quoted_name(repaired)
-    for candidate in (repaired, named):
-        fields = _object(candidate)
-        if fields is not None:
-            return event_of(fields)
-    try:
-        fields = _salvage(named)
-    except ValueError:
-        return None
+    fields = _object(repaired)
+    if fields is None:
+        fields = _object(_with_quoted_name(repaired))
     return None if fields is None else event_of(fields)
 
 
@@ -105,30 +91,6 @@ def _object(text: str) -> dict[str, object] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _salvage(text: str) -> dict[str, object] | None:
-    """Return the fields of an event whose braces match but whose arguments are broken.
-
-    Raises:
-        ValueError: a value cannot be read.
-    """
-    name = re.search(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")', text)
-    if name is None or not text.rstrip().endswith("}") or text.count("{") != text.count("}"):
-        return None
-    cut = _ARGS.search(text)
-    fields: dict[str, object] = {}
-    args: dict[str, object] = {}
-    for match in _SCALAR.finditer(text):
-        key, value = match[1], json.loads(match[2])
-        is_arg = cut is not None and match.start() > cut.start() and key not in {"ph", "cat"}
-        target = args if is_arg or key not in _EVENT_FIELDS else fields
-        if key in target:
-            return None
-        target[key] = value
-    if not {"ph", "ts"} <= fields.keys():
-        return None
-    return fields | {"name": json.loads(name[1], strict=False), "args": args}
 
 
 def _with_quoted_name(text: str) -> str:
