@@ -84,11 +84,6 @@ class Growing:
         self.clear()
         return columns
 
-    def column(self, name: str) -> Column:
-        """Return a column as far as it has grown."""
-        parts = self._parts.get(name)
-        return np.concatenate(parts) if parts else np.empty(0)
-
     def clear(self) -> None:
         """Drop all rows."""
         self.n_rows = 0

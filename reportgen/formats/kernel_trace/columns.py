@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from reportgen.formats.columns import BoundedCodes, Growing
 from reportgen.formats.kernel_trace.numbers import NumberReader
@@ -19,14 +20,6 @@ _ALL_NAMES = 2**31 - 1
 FURTHER = "(further)"
 
 
-def _texts_of_file() -> BoundedCodes:
-    return BoundedCodes(MOST_NAMES, FURTHER)
-
-
-def _bytes_of_file() -> BoundedCodes:
-    return BoundedCodes(MOST_NAMES, b"")
-
-
 @dataclass(slots=True, kw_only=True)
 class TraceVocabularies:
     """Texts of a file and their codes; ``threads`` has pairs of process and thread.
@@ -34,18 +27,16 @@ class TraceVocabularies:
     ``tracks`` has the name of a counter, that of one of its series, and its process.
     """
 
-    names: BoundedCodes = field(default_factory=_texts_of_file)
-    labels: BoundedCodes = field(default_factory=_texts_of_file)
-    shapes: BoundedCodes = field(default_factory=_bytes_of_file)
+    names: BoundedCodes = field(default_factory=partial(BoundedCodes, MOST_NAMES, FURTHER))
+    labels: BoundedCodes = field(default_factory=partial(BoundedCodes, MOST_NAMES, FURTHER))
+    shapes: BoundedCodes = field(default_factory=partial(BoundedCodes, MOST_NAMES, b""))
     threads: BoundedCodes = field(
-        default_factory=lambda: BoundedCodes(MOST_THREADS, (FURTHER, FURTHER))
+        default_factory=partial(BoundedCodes, MOST_THREADS, (FURTHER,) * 2)
     )
-    input_lists: BoundedCodes = field(default_factory=_bytes_of_file)
-    input_dims: BoundedCodes = field(default_factory=_bytes_of_file)
-    input_values: BoundedCodes = field(default_factory=_bytes_of_file)
-    tracks: BoundedCodes = field(
-        default_factory=lambda: BoundedCodes(MOST_TRACKS, (FURTHER, FURTHER, FURTHER))
-    )
+    input_lists: BoundedCodes = field(default_factory=partial(BoundedCodes, MOST_NAMES, b""))
+    input_dims: BoundedCodes = field(default_factory=partial(BoundedCodes, MOST_NAMES, b""))
+    input_values: BoundedCodes = field(default_factory=partial(BoundedCodes, MOST_NAMES, b""))
+    tracks: BoundedCodes = field(default_factory=partial(BoundedCodes, MOST_TRACKS, (FURTHER,) * 3))
 
 
 class TraceColumns:

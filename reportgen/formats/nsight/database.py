@@ -9,12 +9,11 @@ only what was created as a plain table is ever named to SQLite.
 from __future__ import annotations
 
 import re
-import shlex
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from reportgen.errors import FormatError
@@ -183,17 +182,11 @@ def _tables_of(database: Database) -> dict[str, frozenset[str]]:
 
 
 def unfinished(name: str, sides: Sequence[str]) -> FormatError:
-    """Return that a database is not whole without the files beside it, and how to finish it.
-
-    SQLite is named for a log alone: it would delete the files that a journal names.
-    """
+    """Return that a database is not whole without the files beside it."""
     beside = " and ".join(repr(printable(name + side)) for side in sides)
     hold = "holds" if len(sides) == 1 else "hold"
-    what = f"{printable(name)!r} is not finished: {beside} beside it {hold} changes."
-    shown = shlex.quote(printable(name))
-    recording = shlex.quote(printable(str(PurePath(name).with_suffix(".nsys-rep"))))
-    again = f"nsys export --type=sqlite --force-overwrite=true --output={shown} {recording}"
-    hint = f"Wait until its writer has ended, or export the report again: {again}"
-    if list(sides) == ["-wal"]:
-        hint += f" (a file of your own: sqlite3 {shown} 'PRAGMA wal_checkpoint(TRUNCATE)')"
-    return FormatError(what, hint=hint)
+    return FormatError(
+        f"{printable(name)!r} is not finished: {beside} beside it {hold} changes.",
+        hint="Wait until its writer has ended, or export the report again: "
+        "nsys export --type=sqlite --force-overwrite=true",
+    )

@@ -42,6 +42,7 @@ def read_kernels(reading: ProcessReading) -> None:
     for batch in reading.batches("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", (*_SPAN, *_PLACE, "graphId")):
         graphs = [f"CUDA graph {graph}" for graph in reading.numbers(batch["graphId"]).tolist()]
         _add_ops(reading, batch, graphs, GpuKind.KERNEL)
+        reading.n_graph_runs += len(graphs)
 
 
 def read_copies(reading: ProcessReading) -> None:

@@ -30,7 +30,7 @@ class ProcessReading:
     """One process of a report, and the columns that its events become.
 
     ``base_ns`` is a time of the report near its events: what float64 counts from there are whole
-    nanoseconds.
+    nanoseconds. ``n_graph_runs`` operations are replays of whole CUDA graphs.
     """
 
     def __init__(self, report: Report, key: int | None) -> None:
@@ -40,6 +40,7 @@ class ProcessReading:
         self.columns = TraceColumns()
         self.numbers = self.columns.numbers
         self.base_ns = self._base_ns()
+        self.n_graph_runs = 0
 
     def batches(self, table: str, names: Sequence[str], where: str = "") -> Iterator[Batch]:
         """Yield some columns of the rows of this process; of all rows if no table names it."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kernel_trace.header import TraceHeader
 from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
@@ -62,23 +60,15 @@ def read_process(
             on_rows(n_rows - n_known)
         n_known = n_rows
     known = reading.columns.vocabularies
-    n_graph_runs = _n_graph_runs(reading)
     tables = build_tables(reading.columns)
     return ReportTrace(
         header=_header(report, key, reading.base_ns),
         tables=replace(tables, origin_ns=tables.origin_ns + reading.base_ns),
         n_numbers_dropped=reading.numbers.n_dropped,
         n_beyond=known.names.n_beyond + known.threads.n_beyond,
-        n_graph_runs=n_graph_runs,
+        n_graph_runs=reading.n_graph_runs,
         damage=report.damage,
     )
-
-
-def _n_graph_runs(reading: ProcessReading) -> int:
-    names = reading.columns.vocabularies.names
-    codes = [code for name, code in names.items() if name.startswith("CUDA graph ")]
-    ops = reading.columns.tables["gpu_ops"]
-    return int(np.isin(ops.column("name"), codes).sum()) if codes and ops.n_rows else 0
 
 
 def _header(report: Report, key: int | None, near_ns: int) -> TraceHeader:

@@ -99,7 +99,7 @@ class ArgumentRows:
         self._pending, self._pending_tids = [], []
 
     def _labels_of(self, rows: Sequence[EventArgs]) -> NDArray[np.int64]:
-        labels = [label_of(args) for args in rows]
+        labels = [args.layer_name or args.name for args in rows]
         codes = (self._labels[label] if label else ABSENT for label in labels)
         return np.fromiter(codes, dtype=np.int64, count=len(labels))
 
@@ -113,11 +113,6 @@ def _columns_of(rows: Sequence[EventArgs]) -> Iterator[tuple[str, list[Scalar]]]
     yield "num_workers", [args.num_workers for args in rows]
     yield "pin_memory", [args.pin_memory for args in rows]
     yield "bytes_fetched", [args.bytes_fetched for args in rows]
-
-
-def label_of(args: EventArgs) -> str | None:
-    """Return the name of the event in its arguments."""
-    return args.layer_name or args.name
 
 
 def decode_args(raw: bytes) -> EventArgs:

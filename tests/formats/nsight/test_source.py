@@ -73,16 +73,8 @@ def test_a_file_that_must_not_be_written_is_read(report: Path) -> None:
         report.parent.chmod(0o755)
 
 
-@pytest.mark.parametrize(
-    ("mode", "side", "command"),
-    [
-        ("WAL", "-wal", "sqlite3 report.sqlite 'PRAGMA wal_checkpoint(TRUNCATE)'"),
-        ("DELETE", "-journal", "--force-overwrite=true --output=report.sqlite report.nsys-rep"),
-    ],
-)
-def test_a_database_with_changes_beside_it_is_refused_with_the_command_that_finishes_it(
-    report: Path, mode: str, side: str, command: str
-) -> None:
+@pytest.mark.parametrize(("mode", "side"), [("WAL", "-wal"), ("DELETE", "-journal")])
+def test_a_database_with_changes_beside_it_is_refused(report: Path, mode: str, side: str) -> None:
     with closing(sqlite3.connect(report, isolation_level=None)) as writer:
         writer.execute(f"PRAGMA journal_mode={mode}")
         writer.execute("BEGIN")
@@ -94,9 +86,7 @@ def test_a_database_with_changes_beside_it_is_refused_with_the_command_that_fini
     assert error.message == (
         f"'report.sqlite' is not finished: 'report.sqlite{side}' beside it holds changes."
     )
-    assert error.hint is not None
-    assert command in error.hint
-    assert ("sqlite3 " in error.hint) == (side == "-wal")
+    assert "nsys export --type=sqlite --force-overwrite=true" in error.hint
 
 
 def test_a_journal_that_comes_while_a_report_is_read_deletes_nothing(report: Path) -> None:
