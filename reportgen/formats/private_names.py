@@ -16,12 +16,7 @@ def masked(name: str) -> str:
         >>> masked("send to ada@node7.example.org, tokens=512")
         'send to …@…, tokens=512'
     """
-    return without_folders(without_people(name))
-
-
-def without_people(name: str) -> str:
-    """Return a name without addresses of people."""
-    return _USER_AT_HOST.sub("…@…", name) if "@" in name else name
+    return without_folders(_USER_AT_HOST.sub("…@…", name) if "@" in name else name)
 
 
 def without_folders(name: str) -> str:
