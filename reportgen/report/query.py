@@ -146,30 +146,46 @@ def _rules(report: Report) -> Answer:
 
 
 def _findings(report: Report) -> Answer:
-    flat = [_flat_finding(ranked) for ranked in report.findings]
-    columns = dict.fromkeys(flat[0] if flat else ("id", "rule", "severity", "title"), "")
-    rows = [list(pairs.values()) for pairs in flat]
+    rows = [list(_flat_finding(ranked).values()) for ranked in report.findings]
+    columns = dict.fromkeys(_OF_FINDING, "")
     return Answer(title="findings", columns=columns, rows=rows, is_list=True)
 
 
+_OF_FINDING: Mapping[str, Callable[[RankedFinding], Scalar]] = {
+    "id": lambda ranked: ranked.finding.id,
+    "rule": lambda ranked: ranked.rule,
+    "severity": lambda ranked: ranked.finding.severity.value,
+    "title": lambda ranked: ranked.finding.title,
+    "cause": lambda ranked: ranked.finding.cause,
+    "symptom_of": lambda ranked: _joined(ranked.finding.symptom_of),
+    "attributed_ratio": lambda ranked: ranked.finding.attributed_ratio,
+    "share_ratio": lambda ranked: getattr(ranked.finding.estimate, "share_ratio", None),
+    "measured": lambda ranked: ranked.finding.measured,
+    "threshold": lambda ranked: ranked.finding.threshold,
+    "unit": lambda ranked: ranked.finding.unit,
+    "exhibit": lambda ranked: (
+        f"{ranked.rule}.{ranked.finding.exhibit}" if ranked.finding.exhibit else None
+    ),
+    "node": lambda ranked: ranked.finding.where.node,
+    "device": lambda ranked: ranked.finding.where.device,
+    "start_s": lambda ranked: ranked.finding.where.start_s,
+    "end_s": lambda ranked: ranked.finding.where.end_s,
+    "speedup_at_most": lambda ranked: getattr(ranked.finding.estimate, "speedup_at_most", None),
+    "text": lambda ranked: ranked.finding.text,
+    "advice": lambda ranked: ranked.finding.advice,
+    "possible_causes": lambda ranked: _joined(ranked.finding.possible_causes),
+    "evidence_for": lambda ranked: _joined(
+        e.text for e in ranked.finding.evidence if not e.is_against
+    ),
+    "evidence_against": lambda ranked: _joined(
+        e.text for e in ranked.finding.evidence if e.is_against
+    ),
+}
+"""The columns of the findings, the same whether a report has any or none."""
+
+
 def _flat_finding(ranked: RankedFinding) -> dict[str, Scalar]:
-    finding = ranked.finding
-    estimate, where, evidence = finding.estimate, finding.where, finding.evidence
-    return {
-        "id": finding.id, "rule": ranked.rule,
-        "severity": finding.severity.value, "title": finding.title,
-        "cause": finding.cause, "symptom_of": _joined(finding.symptom_of),
-        "attributed_ratio": finding.attributed_ratio,
-        "share_ratio": estimate.share_ratio if estimate else None,
-        "measured": finding.measured, "threshold": finding.threshold, "unit": finding.unit,
-        "exhibit": f"{ranked.rule}.{finding.exhibit}" if finding.exhibit else None,
-        "node": where.node, "device": where.device, "start_s": where.start_s, "end_s": where.end_s,
-        "speedup_at_most": estimate.speedup_at_most if estimate else None,
-        "text": finding.text, "advice": finding.advice,
-        "possible_causes": _joined(finding.possible_causes),
-        "evidence_for": _joined(item.text for item in evidence if not item.is_against),
-        "evidence_against": _joined(item.text for item in evidence if item.is_against),
-    }  # fmt: skip
+    return {name: value(ranked) for name, value in _OF_FINDING.items()}
 
 
 def _joined(texts: Iterable[str]) -> str | None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from reportgen.cli.family import family
 from reportgen.errors import ConfigError, LocationError
+from tests.builders import write_system
 from tests.end_to_end.command import run_command
 
 
@@ -244,3 +245,16 @@ def test_the_gate_says_what_replaced_a_finding(report: Path) -> None:
     run = run_command(report / "profiler-report", "--fail-on", "SYS-1", cwd=report)
     assert run.code == 2
     assert "SYS-1 is no finding any more: see OverallSystemUsage.usage" in run.stderr
+
+
+def test_a_report_without_findings_has_their_columns(tmp_path: Path) -> None:
+    write_system(tmp_path / "job", {"cpu0": [50.0] * 20})
+    made = run_command(
+        tmp_path / "job", "--output", tmp_path / "out", "--format", "json", cwd=tmp_path
+    )
+    assert made.code == 0, made.stderr
+
+    answer = asked(tmp_path / "out", "findings", "--columns", "id,text,possible_causes")
+
+    assert answer["rows"] == []
+    assert [column["name"] for column in answer["columns"]] == ["id", "text", "possible_causes"]
