@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, takewhile
 
 from reportgen.results import Column, ColumnType, Exhibit
 from reportgen.text import phase_words
@@ -136,12 +137,13 @@ class SpreadTable:
 def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
     """Return a ``table`` exhibit; columns of names that all say the same are left out.
 
+    The column whose names stand together comes first: one name is written for all of its rows.
     Where each row has a unit, the first one stays: it says what the row measures.
     """
     columns = {column.name: column for column in exhibit.columns}
     row_units = columns.pop(UNIT_COLUMN, None)
     names = [item for item in columns.values() if item.type is ColumnType.TEXT]
-    varied = [item for item in names if len(set(item.values)) > 1]
+    varied = sorted((item for item in names if len(set(item.values)) > 1), key=_n_runs)
     names = varied or (names[:1] if row_units else [])
     values = [item for item in columns.values() if item.type is not ColumnType.TEXT]
     n_rows = min(exhibit.n_rows, most_rows)
@@ -154,7 +156,9 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
         written, label = _written(values, at, unit, alike)
         rows.append(
             SpreadRow(
-                span=firsts[at:n_rows].count(firsts[at]) if is_new else 0,
+                span=sum(1 for _ in takewhile(firsts[at].__eq__, firsts[at:n_rows]))
+                if is_new
+                else 0,
                 names=tuple(
                     shorten(phase_words(str(item.values[at])), most=_LONGEST_NAME) for item in names
                 ),
@@ -171,6 +175,11 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
         has_bars=any(row.spread for row in rows),
         rows=tuple(rows),
     )
+
+
+def _n_runs(column: Column) -> int:
+    """Return how often another name begins in a column."""
+    return sum(1 for _ in groupby(column.values))
 
 
 def _written(
