@@ -24,3 +24,14 @@ def test_the_only_row_says_what_it_measures():
 
 def test_names_that_all_say_the_same_are_left_out():
     assert spreads_of(spreads(["training"], None), most_rows=9).name_heads == ()
+
+
+def test_the_names_that_stand_together_come_first_and_are_written_once():
+    columns: list[tuple[str, str, list[object]]] = [
+        ("node", "", ["algo-1", "algo-2", "algo-1", "algo-2"]),
+        ("metric", "", ["GPU", "GPU", "CPU", "CPU"]),
+        ("max", "%", [1.0, 2.0, 3.0, 4.0]),
+    ]
+    table = spreads_of(exhibit("p", ExhibitKind.TABLE, title="P", columns=columns), most_rows=9)
+    assert table.name_heads == ("metric", "node")
+    assert [row.span for row in table.rows] == [2, 0, 2, 0]
