@@ -13,7 +13,7 @@ MOST_NAMES, MOST_THREADS, MOST_TRACKS = 65_536, 4_096, 256
 
 TABLES = (
     "gpu_ops", "calls", "slices", "shadows", "syncs", "memory", "collectives", "flow_ends",
-    "counters",
+    "launch_ends", "counters",
 )  # fmt: skip
 
 _ALL_NAMES = 2**31 - 1

@@ -8,14 +8,35 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import ABSENT, Column, Columns
 
 
-def launches(gpu: Columns, calls: Columns) -> NDArray[np.int32]:
+def launches(gpu: Columns, calls: Columns, launch_ends: Columns) -> NDArray[np.int32]:
     """Return the row of the call that launched each GPU op, ``ABSENT`` for orphans.
 
-    They share their correlation; of calls inside one another the outermost is taken.
+    They share their correlation; of calls inside one another the outermost is taken. Ops without
+    correlation are found by the arrow that ends where they start.
     """
     if not calls:
         return np.full(len(gpu["start_ns"]), ABSENT, dtype=np.int32)
-    return _first_match(gpu["correlation"], calls["correlation"])
+    found = _first_match(gpu["correlation"], calls["correlation"])
+    is_blind = gpu["correlation"] == ABSENT
+    if launch_ends and is_blind.any():
+        blind = np.flatnonzero(is_blind)
+        found[blind] = _along_arrows(gpu["start_ns"][blind], calls["start_ns"], launch_ends)
+    return found
+
+
+def _along_arrows(gpu_start_ns: Column, call_start_ns: Column, ends: Columns) -> NDArray[np.int32]:
+    """Return the row of the call at whose start an arrow leaves that ends where an op starts."""
+    is_start = ends["is_start"]
+    arrival = _first_match(gpu_start_ns, ends["start_ns"][~is_start])
+    arrow = np.where(arrival == ABSENT, ABSENT, _taken(ends["id"][~is_start], arrival))
+    departure = _first_match(arrow, ends["id"][is_start])
+    left_ns = _taken(ends["start_ns"][is_start], departure)
+    return _first_match(np.where(departure == ABSENT, ABSENT, left_ns), call_start_ns)
+
+
+def _taken(column: Column, rows: NDArray[np.int32]) -> Column:
+    """Return some rows of a column, anything for absent ones."""
+    return np.append(column, column.dtype.type(ABSENT))[rows]
 
 
 def bytes_of_calls(gpu: Columns, calls: Columns) -> NDArray[np.int64]:

@@ -150,7 +150,7 @@ def _tell_annotations(slices: Columns, names: tuple[str, ...]) -> None:
 def _join(raw: dict[str, Columns], collectives: Columns) -> None:
     gpu, calls = raw["gpu_ops"], raw["calls"]
     if gpu:
-        gpu["launch"] = launches(gpu, calls)
+        gpu["launch"] = launches(gpu, calls, raw["launch_ends"])
         gpu["bytes"][:] = bytes_of_calls(gpu, calls)
         validate.clip_overruns(gpu)
         gpu["collective"] = np.full(len(gpu["launch"]), ABSENT, dtype=np.int32)

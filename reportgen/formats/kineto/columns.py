@@ -78,8 +78,8 @@ class EventColumns:
                 self._add_memory([event for event in group if event.name == MEMORY])
             elif phase == COUNTER:
                 self._add_counters(group)
-            elif phase in {"s", "f"} and category in FORWARD_BACKWARD:
-                self._add_flow_ends(group, is_start=phase == "s")
+            elif phase in {"s", "f"}:
+                self._add_flow_ends(group, category or "", is_start=phase == "s")
 
     def _add_spans(self, events: list[TraceEvent], category: str) -> None:
         if category in GPU_KINDS:
@@ -213,13 +213,16 @@ class EventColumns:
                 file = f"{PureWindowsPath(args[row].kernel_file or '').name}{backend}"
                 self.written_in[events[row].name or ""] = file
 
-    def _add_flow_ends(self, events: list[TraceEvent], *, is_start: bool) -> None:
-        self.tables["flow_ends"].add(
-            id=self.numbers([event.id for event in events]),
-            start_us=self._starts(events),
-            is_start=_constant(is_start, events, np.bool_),
-            thread=self._threads(events),
-        )
+    def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
+        columns = {
+            "id": self.numbers([event.id for event in events]),
+            "start_us": self._starts(events),
+            "is_start": _constant(is_start, events, np.bool_),
+        }
+        if category in FORWARD_BACKWARD:
+            self.tables["flow_ends"].add(**columns, thread=self._threads(events))
+        else:
+            self.tables["launch_ends"].add(**columns)
 
     def _times(self, events: list[TraceEvent]) -> Columns:
         return {

@@ -144,6 +144,17 @@ def test_one_launch_may_own_many_operations() -> None:
     assert read_events(events).tables.gpu_ops.launch.tolist() == [0, 0, 0]
 
 
+def test_an_operation_without_correlation_is_found_along_its_arrow() -> None:
+    events = [
+        launch(0, 1),
+        span("kernel", "gemm", 20, 5, pid=0, tid=7),
+        {"ph": "s", "id": 3, "pid": PID, "tid": PID, "ts": START_US, "cat": "ac2g"},
+        {"ph": "f", "id": 3, "pid": 0, "tid": 7, "ts": START_US + 20, "cat": "ac2g", "bp": "e"},
+    ]
+
+    assert read_events(events).tables.gpu_ops.launch.tolist() == [0]
+
+
 def test_forward_and_backward_are_joined_by_their_arrow() -> None:
     events = [
         span("cpu_op", "mm", 0, 5),
