@@ -9,6 +9,7 @@ from reportgen.report import Report
 from reportgen.results import Exhibit, RuleId
 from reportgen.views.cell_output import PageSection
 from reportgen.views.charts.layout import Figure
+from reportgen.views.charts.plain import plain_figure
 from reportgen.views.exhibits import anchor_of, exhibit_block, figure_of
 from reportgen.views.outline import context_of
 from reportgen.views.theme import resolved
@@ -31,21 +32,14 @@ def exhibit(report: Report, rule_id: str, exhibit_id: str) -> PageSection:
 
 
 def figure(report: Report, rule_id: str, exhibit_id: str) -> Figure:
-    """Return the figure of a chart, to change and to pass to ``plotly.graph_objects.Figure``.
+    """Return the figure of an exhibit, to change and to pass to ``plotly.graph_objects.Figure``.
 
     Raises:
-        PluginError: the report holds no such rule or exhibit; the message lists those it holds. Or
-            the exhibit is no chart of plotly's: pies, bars, histograms and tables are not.
+        PluginError: the report holds no such rule or exhibit; the message lists those it holds.
     """
     found = _find(report, rule_id, exhibit_id)
     drawn = figure_of(found, context_of(rule_id, report))
-    if drawn is None:
-        raise PluginError(
-            f"{rule_id}.{exhibit_id} is drawn without plotly ({found.kind.value}).",
-            hint="reportgen.views.frame returns its numbers, to draw them as you like.",
-            rule_id=rule_id,
-        )
-    made: Figure = resolved(drawn)
+    made: Figure = resolved(plain_figure(found) if drawn is None else drawn)
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects
 import pytest
 
 from reportgen import views
@@ -25,10 +26,42 @@ def test_a_frame_has_every_column_of_its_exhibit():
     assert frame.iloc[1, 1] != frame.iloc[1, 1]  # NaN: absent
 
 
-def test_a_table_has_no_figure_but_a_frame():
-    with pytest.raises(PluginError, match=r"Mine.twice is drawn without plotly") as caught:
-        views.figure(REPORT, "Mine", "twice")
-    assert "views.frame" in caught.value.hint
+SHARES = exhibit(
+    "shares",
+    ExhibitKind.SHARES,
+    title="Shares",
+    columns=[("part", "", ["a", "b"]), ("pct", "%", [30.0, 70.0]), ("time_s", "s", [3.0, 7.0])],
+)
+BARS = exhibit(
+    "bars",
+    ExhibitKind.BARS,
+    title="Bars",
+    columns=[("name", "", ["a", "b"]), ("time_s", "s", [1.5, 2.5]), ("count", "", [1, 2])],
+)
+HISTOGRAM = exhibit(
+    "histogram",
+    ExhibitKind.HISTOGRAM,
+    title="Histogram",
+    columns=[("from_s", "s", [0.0, 1.0]), ("to_s", "s", [1.0, 2.0]), ("TRAIN", "", [3, 4])],
+)
+
+
+@pytest.mark.parametrize(
+    ("item", "kind", "key", "values"),
+    [
+        (TABLE, "table", "cells", {"values": [["1", "2"], ["3", ""]]}),
+        (SHARES, "pie", "values", [30.0, 70.0]),
+        (BARS, "bar", "x", [1.5, 2.5]),
+        (HISTOGRAM, "bar", "y", [3.0, 4.0]),
+    ],
+)
+def test_what_the_page_draws_without_plotly_has_a_figure_too(item, kind, key, values):
+    report = reports.report_of((reports.result("Mine", Status.OK, exhibits=(item,)),))
+    figure = plotly.graph_objects.Figure(views.figure(report, "Mine", item.id))
+    (trace,) = figure.to_plotly_json()["data"]
+    assert trace["type"] == kind
+    found = trace[key]
+    assert (found if isinstance(found, dict) else list(found)) == values
 
 
 @pytest.mark.parametrize("show", [views.frame, views.figure, views.exhibit])
