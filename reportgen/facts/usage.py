@@ -18,6 +18,7 @@ from reportgen.facts.samples import (
 )
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.memo import fact
+from reportgen.units import NS_PER_MINUTE
 
 IDLE_BELOW_PCT = 10
 """A GPU below this idles; SageMaker's rules have the same default (docs/rules.md)."""
@@ -29,6 +30,9 @@ as 1 %."""
 LEAST_JUDGED = 60
 """More samples than this are judged: half a minute at SageMaker's usual interval, three of them
 above a 95th percentile. SageMaker's rules wait for 1,000, which a job of eight minutes has not."""
+LEAST_LONG, LONG_NS = 20, 10 * NS_PER_MINUTE
+"""More samples than this are judged as well if they span so long, as W&B's or those of a minute
+each: what a GPU does takes time to see, not samples."""
 RESTING_RATIO = 0.2
 LEAST_WORK_PCT = 5.0
 """Cores rest at less than a fifth of their usual use: the rest is the system and its profilers.
@@ -132,9 +136,14 @@ def _reaching(use: Sequence[Floats], level_pct: float) -> Mask:
     return np.array([(column >= level_pct).any() for column in use], dtype=np.bool_)
 
 
-def enough_samples(patience: int) -> int:
-    """Return how many samples must be exceeded before a use is judged; SageMaker counts later."""
-    return min(patience, LEAST_JUDGED)
+def enough_samples(patience: int, system: SystemTable | None = None) -> int:
+    """Return how many samples must be exceeded before a use is judged; SageMaker counts later.
+
+    Fewer are enough if those of ``system`` span long. Histograms and trends need them all.
+    """
+    tick_ns = system.tick_ns[[0, -1]] if system and system.n_ticks else (0, 0)
+    is_long = tick_ns[1] - tick_ns[0] >= LONG_NS
+    return min(patience, LEAST_LONG if is_long else LEAST_JUDGED)
 
 
 def used_throughout(use: Sequence[Floats]) -> Mask:

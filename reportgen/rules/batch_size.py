@@ -102,11 +102,12 @@ class GpuRoom:
 class NodeRoom:
     """One node: ``n_gpus`` have samples of utilization, ``gpus`` also of memory.
 
-    ``resources`` are the CPU, then each GPU and its memory.
+    ``resources`` are the CPU, then each GPU and its memory. ``n_enough`` samples must be exceeded.
     """
 
     node: str
     n_ticks: int
+    n_enough: int
     n_gpus: int
     gpus: tuple[GpuRoom, ...]
     resources: tuple[Resource, ...]
@@ -159,6 +160,7 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     return NodeRoom(
         node=part.node,
         n_ticks=system.n_ticks,
+        n_enough=usage.enough_samples(params.patience, system),
         n_gpus=sum(1 for _ in usage.samples_by_gpu(system, kind)),
         gpus=tuple(gpus),
         resources=tuple(resources),
@@ -199,7 +201,7 @@ def _allocated_pct(system: SystemTable, gpu: str) -> float | None:
     return float(100 * percentiles(known, (95,))[0] / np.nanmax(total)) if known.size else None
 
 
-def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
+def judge(nodes: Sequence[NodeRoom], _params: Params) -> Outcome:
     """Count (GPU, minute) pairs with room and say what they mean."""
     gpus = kit.concat(node.gpus for node in nodes)
     n_samples = max((node.resources[0].n_samples for node in nodes if node.resources), default=0)
@@ -207,7 +209,7 @@ def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(node.n_gpus for node in nodes),
         n_samples=n_samples,
-        patience=usage.enough_samples(params.patience),
+        patience=min((node.n_enough for node in nodes), default=0),
     )
     if missing is None and not gpus:
         missing = kit.too_few("GPU memory was not sampled.")

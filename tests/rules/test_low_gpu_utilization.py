@@ -345,6 +345,20 @@ def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     assert run(RULE, node(gpu0=[30.0] * 60)).status is Status.SKIPPED
 
 
+@pytest.mark.parametrize(
+    ("n_samples", "interval_s", "is_judged"),
+    [(21, 30, True), (20, 60, False), (21, 29.9, False), (60, 10.1, False), (60, 10.2, True)],
+)
+def test_twenty_samples_are_judged_that_span_ten_minutes(
+    n_samples: int, interval_s: float, is_judged: bool
+) -> None:
+    columns = {"gpu0": [90.0] * n_samples, "gpu1": [0.0] * n_samples}
+    result = run(RULE, node_profile(system=system_table(columns, interval_s=interval_s)))
+
+    assert (result.status is Status.TRIGGERED) is is_judged
+    assert (of_cause(result, Cause.GPU_IDLE) is not None) is is_judged
+
+
 def test_a_gpu_that_is_never_used_is_found_although_the_loop_is_too_short_to_judge() -> None:
     result = run(RULE, node(gpu0=[90.0] * 70, gpu1=[0.0] * 70, steps=(10 * 6, 30 * 6)))
     found = of_cause(result, Cause.GPU_IDLE)

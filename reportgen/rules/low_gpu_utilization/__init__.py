@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.usage import enough_samples, used_gpus
+from reportgen.facts.usage import used_gpus
 from reportgen.rules import kit
 from reportgen.rules.aws.aws_low_gpu_utilization import Params
 from reportgen.rules.aws.details import counted
@@ -43,7 +43,8 @@ ABOUT = About(
         but the 5th is close to zero. The working time of a GPU is the training loop; without
         recorded steps it is the job without an idle start and end. Utilization is the share of the
         time in which at least one kernel ran. The counters are SageMaker's: once a minute it looks
-        at the latest samples, after “patience” of them; findings need 60.""",
+        at the latest samples, after “patience” of them; findings need 60, or 20 that span ten
+        minutes.""",
     advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronization) first; when it
         waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
@@ -60,7 +61,7 @@ def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
             n_ticks=sum(node.n_ticks for node in nodes),
             n_gpus=len(gpus),
             n_samples=n_samples,
-            patience=enough_samples(params.patience),
+            patience=min((node.n_enough for node in nodes), default=0),
         ),
         **counted([node.aws for node in nodes]),
         findings=_findings(nodes, params),

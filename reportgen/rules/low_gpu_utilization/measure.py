@@ -10,7 +10,7 @@ import numpy as np
 from reportgen.arrays import Floats
 from reportgen.facts import samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.rules.aws.aws_low_gpu_utilization import Params, violations_of
 from reportgen.rules.aws.details import Violations
 from reportgen.rules.kit import col, derived, row
@@ -86,10 +86,14 @@ class GpuUse:
 
 @row
 class NodeGpus:
-    """One node: how many ticks it has, whether it has events, how each of its GPUs was used."""
+    """One node: how many ticks it has, whether it has events, how each of its GPUs was used.
+
+    ``n_enough``: samples that must be exceeded.
+    """
 
     node: str
     n_ticks: int
+    n_enough: int
     has_events: bool
     gpus: tuple[GpuUse, ...]
     aws: Violations
@@ -103,6 +107,7 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
     return NodeGpus(
         node=part.node,
         n_ticks=part.system.n_ticks,
+        n_enough=usage.enough_samples(params.patience, part.system),
         has_events=part.spans.n_spans > 0,
         gpus=gpus,
         aws=aws,
@@ -120,7 +125,7 @@ def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Par
     return GpuUse(
         node=part.node,
         gpu=gpu,
-        verdict=_verdict(values, working, params),
+        verdict=_verdict(part.system, values, working, params),
         n_samples=values.size,
         box=box_of(values),
         mean_pct=float(values.mean()),
@@ -139,13 +144,13 @@ def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Par
     )
 
 
-def _verdict(values: Floats, working: Floats, params: Params) -> Verdict:
+def _verdict(system: SystemTable, values: Floats, working: Floats, params: Params) -> Verdict:
     """Return the fault of a GPU by its (n,) samples and by those in its working range.
 
     A single sample depends on where in a step it fell: one that is never idle is judged by its
     mean, whatever it reaches at times.
     """
-    if values.size <= usage.enough_samples(params.patience):
+    if values.size <= usage.enough_samples(params.patience, system):
         return Verdict.NOT_JUDGED
     p95, p5 = np.round(percentiles(working, (95, 5)), usage.PERCENT_DIGITS)
     is_idle = working < params.threshold_p5
