@@ -65,9 +65,9 @@ CPU_BUSY = Sign(
     absent="The CPU is never fully used: the 95th percentile of its mean is {value:pct}.",
 )  # fmt: skip
 WAITS_FOR_IO = Sign(
-    rule="OverallSystemUsage", metric="io_wait_mean_pct", limit_pct=10,
-    present="The cores wait for I/O {value:pct} of the time.",
-    absent="The cores hardly wait for I/O ({value:pct} of the time).",
+    rule="OverallSystemUsage", metric="io_wait_one_core_pct", limit_pct=50,
+    present="Waiting for I/O takes {value:pct} of the time of one core.",
+    absent="Waiting for I/O takes only {value:pct} of the time of one core.",
 )  # fmt: skip
 NETWORK_FULL = Sign(
     rule="NetworkBottleneck", metric="starved_ratio", limit_pct=3,

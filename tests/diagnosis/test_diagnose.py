@@ -256,7 +256,7 @@ def test_the_rule_that_timed_the_waits_tells_of_their_cause(
     assert [item.id for item in (io, dl) if not item.symptom_of] == [teller]
 
 
-@pytest.mark.parametrize(("io_wait_pct", "is_possible"), [(9.9, False), (10.0, True)])
+@pytest.mark.parametrize(("io_wait_pct", "is_possible"), [(49.9, False), (50.0, True)])
 def test_an_effect_that_nothing_explains_lists_what_no_measurement_rules_out(
     io_wait_pct: float, is_possible: bool
 ) -> None:
@@ -265,7 +265,7 @@ def test_an_effect_that_nothing_explains_lists_what_no_measurement_rules_out(
     usage = RuleResult(
         id=RuleId("OverallSystemUsage"),
         status=Status.OK,
-        metrics={"io_wait_mean_pct": io_wait_pct},
+        metrics={"io_wait_one_core_pct": io_wait_pct},
     )
     (low, *_) = diagnose([result("LowGPUUtilization", symptom()), skipped, looked, usage])
 

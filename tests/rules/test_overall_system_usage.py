@@ -219,6 +219,21 @@ def test_datapoints_are_those_of_the_node_with_most_cpu_samples() -> None:
     assert result.counters == Counters(datapoints=9)
 
 
+def test_one_reader_among_many_cores_is_not_lost_in_their_mean() -> None:
+    work = [0.0] * 10 + [90.0] * 20
+    read = [0.0] * 10 + [80.0, 40.0] * 10
+    rest = {f"cpu{core}_iowait": [0.0] * 30 for core in range(1, 32)}
+    parts = [
+        node_profile({"gpu0": work, "cpu0_iowait": waits, **rest}, node=name)
+        for name, waits in (("algo-1", read), ("algo-2", [0.0] * 30))
+    ]
+    metrics = run(RULE, *parts).metrics
+
+    assert metrics["io_wait_one_core_pct"] == 60.0
+    assert metrics["io_wait_mean_pct"] == pytest.approx(40 / 64, abs=1e-4)
+    assert "io_wait_one_core_pct" not in run(RULE, node_profile({"gpu0": work})).metrics
+
+
 def test_a_job_without_system_metrics_is_skipped() -> None:
     result = run(RULE, node_profile())
 

@@ -117,6 +117,9 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
             join = max if statistic == "max" else fmean
             value = join([usage.statistics[statistic] for usage in usages])
             found[f"{name}_{statistic}_{unit}"] = round(value, 4)
+    waiting = [its for node in nodes if (its := node.waiting_cores) is not None]
+    if waiting:  # one reader keeps one core waiting, however many there are
+        found["io_wait_one_core_pct"] = round(100 * max(waiting), 4)
     for role, total in totals.items():
         if n_samples := total.job.n_samples:
             found[f"{role}_samples"] = n_samples

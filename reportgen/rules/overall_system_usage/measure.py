@@ -12,7 +12,7 @@ from reportgen.arrays import Counts, Floats
 from reportgen.facts import samples
 from reportgen.facts.distributions import pct_histogram, percentiles
 from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
-from reportgen.facts.usage import cores_mean_pct
+from reportgen.facts.usage import cores_mean_pct, while_at_work
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role
 from reportgen.rules.aws.aws_overall_system_usage import STATISTICS, Quantity
@@ -118,6 +118,7 @@ class Recording:
 class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
+    ``waiting_cores``: how many wait for I/O on average, from its first to its last work.
     ``is_platform_network``: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
     """
 
@@ -125,6 +126,7 @@ class NodeUsage:
     n_ticks: int
     n_cpu_samples: int
     usages: Mapping[Quantity, Usage]
+    waiting_cores: float | None
     gpus: tuple[Line, ...]
     flows: Mapping[str, tuple[Line, ...]]
     devices: tuple[DeviceCounts, ...]
@@ -150,6 +152,7 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
         n_ticks=system.n_ticks,
         n_cpu_samples=samples.present_values(cores_mean_pct(system)).size,
         usages=usages,
+        waiting_cores=_waiting_cores(system),
         gpus=tuple(_lines(part, zip(system.names(gpus), system.each(gpus), strict=True))),
         flows={
             name: tuple(
@@ -165,6 +168,12 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
         is_platform_network=is_platform,
         recording=_recording(system) if system.n_ticks else None,
     )
+
+
+def _waiting_cores(system: SystemTable) -> float | None:
+    waiting = samples.sum_of(system, SeriesKind.IO_WAIT)[while_at_work(system)]
+    known = samples.present_values(waiting)
+    return float(known.mean()) / 100 if known.size else None
 
 
 def _lines(
