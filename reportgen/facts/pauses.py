@@ -1,20 +1,21 @@
 """Long pauses: stretches without progress that stand far out of the rhythm of a job.
 
 Where steps are recorded, a worker pauses inside one step, or between two of them. Where only
-samples are recorded, all GPUs of a node idle at once. In both cases a pause is many times as long
-as what is usual, and clearly longer than the tail of the usual: input that comes in bursts and
-steps with a heavy tail are no pauses. Repeated delays with a rhythm are not pauses either.
+samples are recorded, also beside windows of recorded steps, all GPUs of a node idle at once. In
+both cases a pause is many times as long as what is usual, and clearly longer than the tail of the
+usual: input that comes in bursts and steps with a heavy tail are no pauses. Repeated delays with a
+rhythm are not pauses either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from reportgen.arrays import Instants, Integers, Mask
-from reportgen.facts.intervals import NONE, Union, clip, covered_each, minus, union_of
+from reportgen.facts.intervals import NONE, Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.samples import tick_lengths_ns, unrecorded_ns
 from reportgen.facts.slow_steps import STOPS_CYCLES, SlowSteps, slow_steps_of
@@ -101,6 +102,8 @@ class WorkerPauses:
         loop_ns: its loop, as far as anything was recorded of it.
         phases: its phases, as events name them.
         ordinary: its steps with what follows them, without those that hold a pause.
+        recorded: from its first recorded step to its last, without steps that were not recorded.
+        is_partial: whether such steps are known to have run.
     """
 
     worker: str
@@ -109,6 +112,8 @@ class WorkerPauses:
     phases: tuple[str, ...]
     pauses: Pauses
     ordinary: Union
+    recorded: Union
+    is_partial: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +169,9 @@ def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -
     pauses = pauses.where(~is_gone)
     rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
     ordinary = np.delete(np.arange(every.start_ns.size), rows)
-    lost = clip(minus(gone, main.skipped), int(every.start_ns[0]), int(every.end_ns.max()))
+    first_ns, last_ns = int(every.start_ns[0]), int(every.end_ns.max())
+    whole = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
+    lost = clip(minus(gone, main.skipped), first_ns, last_ns)
     return WorkerPauses(
         worker=main.worker,
         n_steps=main.n_steps,
@@ -172,6 +179,8 @@ def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -
         phases=tuple(slow.times.steps.phase for slow in every.phases),
         pauses=pauses,
         ordinary=union_of(every.start_ns[ordinary], every.next_ns[ordinary]),
+        recorded=minus(whole, main.skipped),
+        is_partial=main.skipped.length_ns > 0 or int(main.number[0]) > WARM_UP_STEPS,
     )
 
 
@@ -223,7 +232,7 @@ def _merged(parts: Sequence[Pauses]) -> Pauses:
     return every.where(np.argsort(every.start_ns, kind="stable"))
 
 
-# GPUs without steps
+# GPUs where no steps were recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +268,21 @@ def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
         n_ticks=int(busy[-1] - busy[0]) + 1,
         pauses=_idle_pauses(idle),
     )
+
+
+def pauses_beside_steps(system: SystemTable, workers: Sequence[WorkerPauses]) -> IdlePauses | None:
+    """Return when all GPUs of a node paused while steps ran of which none was recorded.
+
+    Where all steps were recorded, they tell of each pause themselves.
+    """
+    idle = pauses_of_gpus(system)
+    if idle is None:
+        return None
+    its = idle.pauses
+    recorded = join([worker.recorded for worker in workers])
+    is_outside = 2 * covered_each(recorded, its.start_ns, its.end_ns) < its.length_ns
+    is_partial = any(worker.is_partial for worker in workers)
+    return replace(idle, pauses=its.where(is_outside & is_partial))
 
 
 def _idle_pauses(idle: Union) -> Pauses:

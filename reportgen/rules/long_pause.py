@@ -16,6 +16,7 @@ from reportgen.facts.pauses import (
     IdlePauses,
     Pauses,
     WorkerPauses,
+    pauses_beside_steps,
     pauses_of_gpus,
     pauses_of_workers,
 )
@@ -55,8 +56,8 @@ ADVICE = """Find out what the script did at that time (checkpoint, evaluation, u
 ABOUT = About(
     checks="Whether the job made no progress for a long time, once or at irregular times.",
     reading="""A pause is a step, or the time between two steps, that takes many times as long as
-        usual and clearly longer than the other long ones. Without recorded steps it is a time in
-        which all GPUs are idle. The start, the end and regular pauses do not count.""",
+        usual and clearly longer than the other long ones. Where no steps were recorded it is a
+        time in which all GPUs are idle. The start, the end and regular pauses do not count.""",
     advice=ADVICE,
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
@@ -178,9 +179,9 @@ class NodePauses:
     Attributes:
         longest: how many steps the largest phase of a worker has.
         n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
-        n_idle_nodes: nodes without steps whose GPUs were looked at.
+        n_idle_nodes: nodes whose GPUs were looked at, also beside recorded steps.
         n_unaligned: nodes that could be compared by their clocks alone, which are not aligned.
-        pauses: of workers where there are steps, else of GPUs.
+        pauses: of workers, and of GPUs where no steps were recorded.
         meanwhile: what was different then, for each worker, or node, that paused.
     """
 
@@ -251,7 +252,9 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
     workers = pauses_of_workers(part, least_steps=params.min_steps)
     n_gpus = len(system.names(SeriesKind.GPU_UTILIZATION))
     bound_ns = 0 if part.recorded is None else part.recorded.clock_bound_ns
-    idle = None if workers or bound_ns is None else pauses_of_gpus(system)
+    idle = None
+    if bound_ns is not None:
+        idle = pauses_beside_steps(system, workers) if workers else pauses_of_gpus(system)
     found = [_of_worker(part, worker) for worker in workers]
     if idle is not None:
         its = idle.pauses.where(idle.pauses.end_ns - idle.pauses.start_ns > (bound_ns or 0))
@@ -336,12 +339,7 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
     """Join the pauses that workers share, and say what they cost."""
     job = kit.merge([NodePauses(), *measurements])
     missing = _missing(job, params)
-    has_steps = job.loop.n_steps > 0
-    pauses = [pause for pause in job.pauses if bool(pause.worker) is has_steps]
-    groups = [] if missing else job_pauses(pauses)
-    if not has_steps:  # a pause is one of the GPUs of all nodes
-        n_nodes = job.n_idle_nodes
-        groups = [its for its in groups if len({one.node for one in its.members}) == n_nodes]
+    groups = [] if missing else _groups(job, params)
     lost = _lost_ratio(groups)
     return Outcome(
         missing=missing,
@@ -355,6 +353,18 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
             "longest_pause_s": max((seconds(group.main.length_ns) for group in groups), default=0),
         },
     )
+
+
+def _groups(job: NodePauses, params: Params) -> list[JobPause]:
+    """Return the pauses of workers, and those of the GPUs of all nodes."""
+    of_gpus = job_pauses([pause for pause in job.pauses if not pause.worker])
+    shared = [
+        group
+        for group in of_gpus
+        if len({pause.node for pause in group.members}) == job.n_idle_nodes
+        and job.n_samples >= params.min_samples
+    ]
+    return [*job_pauses([pause for pause in job.pauses if pause.worker]), *shared]
 
 
 def _missing(job: NodePauses, params: Params) -> Reason | None:

@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from reportgen.profile import NodeProfile, SystemTable
-from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
+from reportgen.results import Cause, Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules import step_outlier
 from reportgen.rules.long_pause import RULE, Params
 from tests.builders import START_S, known, node_profile, span_table, system_table
@@ -344,6 +344,31 @@ def test_gpus_of_all_nodes_must_idle() -> None:
     both = run(RULE, samples((200, 230)), samples((201, 231), node="algo-2"))
     assert alone.findings == ()
     assert only(both).where.node is None
+
+
+# Beside recorded steps
+
+
+@pytest.mark.parametrize(
+    ("first", "pause_s", "is_told"),
+    [(100, (200, 230), True), (0, (200, 230), False), (100, (60, 90), False)],
+    ids=["beside the window", "all steps recorded", "inside the window"],
+)
+def test_gpus_that_idle_beside_a_window_of_recorded_steps_pause(
+    first: int, pause_s: tuple[float, float], is_told: bool
+) -> None:
+    # The window lasts from 5 to 105 s, the GPU works from 20 to 590 s.
+    window = job(500, first=first, system=samples(pause_s).system)
+    findings = run(RULE, window).findings
+
+    assert [found.cause for found in findings] == [Cause.LONG_PAUSE] * is_told
+    assert [found.where.device for found in findings] == [None] * is_told
+
+
+def test_a_node_whose_steps_were_all_recorded_knows_of_no_pause_of_others() -> None:
+    window = job(500, first=100, system=samples((200, 230)).system)
+    whole = job(500, worker="algo-2-27", system=samples(node="algo-2").system)
+    assert run(RULE, window, whole).findings == ()
 
 
 # Too little
