@@ -164,14 +164,19 @@ def _regular_ns(times: StepTimes) -> Floats:
 
 def _copied_ns(times: StepTimes, waits: Union) -> float:
     """Return the usual time from the end of a wait to the next step, added up over all steps."""
-    if not waits.end_ns.size:
-        return 0.0
+    there_ns, next_ns = _copies_ns(times, waits)
+    return float(np.median(next_ns - there_ns)) * times.steps.n_steps
+
+
+def _copies_ns(times: StepTimes, waits: Union) -> tuple[Instants, Instants]:
+    """Return (n,) from when to when, behind each step, the batch of the next one is there."""
     steps = times.steps
+    if not waits.end_ns.size:
+        return steps.next_ns, steps.next_ns
     last = np.searchsorted(waits.end_ns, steps.next_ns, side="right") - 1
     there_ns = waits.end_ns[np.maximum(last, 0)]
     is_behind = (last >= 0) & (there_ns >= steps.end_ns)
-    copied_ns = np.where(is_behind, steps.next_ns - there_ns, 0)
-    return float(np.median(copied_ns)) * steps.n_steps
+    return np.where(is_behind, there_ns, steps.next_ns), steps.next_ns
 
 
 # Whether GPUs work in between
@@ -183,21 +188,35 @@ class IdleBetween:
 
     Samples that hold a whole cycle each differ by chance more than by what they hold, which makes
     any difference look smaller; so does a fit that explains less than half of what is seen.
+    ``is_sure``: whether nothing of this kind is in doubt.
     """
 
     ratio: float
     at_most_ratio: float
     unexplained: float
+    is_sure: bool
 
 
 def idle_between_of(part: NodeProfile) -> IdleBetween | None:
-    """Return how idle GPUs are between steps; ``None`` if samples do not say.
+    """Return how idle GPUs are between steps; ``None`` if samples do not say."""
+    return _idle_of(part, list(_unions(part.spans, copies_apart=False)))
+
+
+def idle_in_copies_of(part: NodeProfile) -> IdleBetween | None:
+    """Return how idle they are from getting a batch to its step, while it is copied to them.
+
+    Where the rest between steps is the GPUs' work, as that of the optimizer, both together hide it.
+    """
+    return _idle_of(part, list(_unions(part.spans, copies_apart=True)))
+
+
+def _idle_of(part: NodeProfile, unions: Sequence[tuple[Union, ...]]) -> IdleBetween | None:
+    """Fit what lies between steps and in no part of the unions.
 
     Edge cases: how long a meter looked back is unknown; the length that explains most counts.
     """
     use_pct = means(*totals_of(in_use(part.system), part.system.n_ticks))
     interval_ns = part.system.interval_ns
-    unions = list(_unions(part.spans))
     if interval_ns is None or not unions:
         return None
     shortest_ns, longest_ns = METERS_NS
@@ -215,11 +234,12 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     return min(found, key=lambda fit: (fit.unexplained, fit.ratio))
 
 
-def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
+def _unions(spans: SpanTable, *, copies_apart: bool) -> Iterator[tuple[Union, ...]]:
     """Yield the loop of each worker, and its parts in which GPUs may be used differently.
 
     They are the steps of the phase behind whose steps most lies, those of other phases, ends of
-    steps, slow steps, slow pauses and waits.
+    steps, slow steps, slow pauses and waits; ``copies_apart`` also what lies between steps and is
+    no copy.
     """
     groups = groupby(step_times_of(spans), key=lambda times: times.steps.worker)
     for worker, group in groups:
@@ -230,7 +250,11 @@ def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
         whole, tail, *slow = (join(its) for its in zip(*parts, strict=True))
         loop = union_of(whole.start_ns[:1], whole.end_ns[-1:])
         steps = (minus(minus(union, slow[0]), tail) for union in (main, minus(whole, main)))
-        yield (loop, *(minus(part, waits) for part in (*steps, tail, *slow)), waits)
+        parts_of_loop = [*(minus(part, waits) for part in (*steps, tail, *slow)), waits]
+        if copies_apart:
+            copies = join([union_of(*_copies_ns(times, waits)) for times in phases])
+            parts_of_loop.append(minus(loop, join([*parts_of_loop, copies])))
+        yield (loop, *parts_of_loop)
 
 
 def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
@@ -290,4 +314,5 @@ def _fit(
         ratio=idle_ratio,
         at_most_ratio=min(idle_ratio + IN_DOUBT_RATIO, 1.0) if is_sure else max(most, idle_ratio),
         unexplained=unexplained,
+        is_sure=is_sure,
     )

@@ -11,6 +11,7 @@ from reportgen.facts.between_steps import (
     PhaseBetween,
     between_steps_of,
     idle_between_of,
+    idle_in_copies_of,
     phases_between_of,
     waited_for_ns,
 )
@@ -33,6 +34,8 @@ def job(
     n_evals: int = 0,
     use_in_evals: float = 90.0,
     tick_s: float = 0.25,
+    copy_s: float = 0.0,
+    use_in_copies: float = 0.0,
 ) -> NodeProfile:
     """Return a node: 300 ms steps, 100 ms of work behind each, then 20 ms of waiting.
 
@@ -41,7 +44,8 @@ def job(
 
     The GPU is used by 90 % in steps, by ``use_at_end`` in their last 5 %, and otherwise between
     them; a meter averages over ``tick_s``, or ``looks_back`` times as long, until up to ``late_s``
-    later than it says. Every 40th pause takes 2 s longer.
+    later than it says. Every 40th pause takes 2 s longer. After each wait a batch is copied for
+    ``copy_s``.
     """
     rows: list[tuple[Any, ...]] = []
     edges, levels, at_s = [START_S], [0.0], START_S + 3
@@ -55,6 +59,8 @@ def job(
         at_s = worked_s + WAIT_S
         if waits:
             rows.append(("DataLoaderIter", "It::GetNext", worked_s, at_s, {}))
+        if copy_s:
+            edges, levels, at_s = [*edges, at_s], [*levels, use_in_copies], at_s + copy_s
         for number in range(n_evals if step % 50 == 49 else 0):
             rows.append((EVAL, EVAL, at_s, at_s + STEP_S - 0.001, {"step": number}))
             edges, levels, at_s = [*edges, at_s], [*levels, use_in_evals], at_s + STEP_S
@@ -135,6 +141,16 @@ def test_pauses_that_samples_follow_do_not_vouch_for_the_time_between_all_steps(
     assert found.unexplained < 0.5, "the pauses of 2 s are seen"
     assert found.ratio < 0.6, "the GPU idles, but each sample holds nearly a whole cycle"
     assert found.at_most_ratio == 1.0
+
+
+@pytest.mark.parametrize(("use_in_copies", "expected"), [(0.0, 1.0), (45.0, 0.5), (90.0, 0.0)])
+def test_copies_are_told_from_work_of_the_gpus_between_steps(
+    use_in_copies: float, expected: float
+) -> None:
+    part = job(use_between=90.0, copy_s=0.06, use_in_copies=use_in_copies)
+
+    assert known(idle_in_copies_of(part)).ratio == pytest.approx(expected, abs=0.13)
+    assert known(idle_between_of(part)).ratio < max(expected, 0.06), "the work hides them"
 
 
 def test_without_gpus_or_with_few_samples_it_is_unknown() -> None:

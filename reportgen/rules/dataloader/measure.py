@@ -11,7 +11,7 @@ from reportgen import merging
 from reportgen.arrays import Instants, Integers
 from reportgen.facts import loader as loading
 from reportgen.facts import usage
-from reportgen.facts.between_steps import IN_DOUBT_RATIO, between_steps_of, idle_between_of
+from reportgen.facts.between_steps import between_steps_of, idle_in_copies_of
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.loading_work import LoadingWork, loading_work_of
@@ -259,17 +259,16 @@ def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:
     copied_ns = {item.worker: round(item.copied_ns) for item in between}
     if not any(True for _ in usage.in_use(part.system)):
         return copied_ns, copied_ns
-    idle = idle_between_of(part)
+    idle = idle_in_copies_of(part)
     ratio, most_ratio = (idle.ratio, idle.at_most_ratio) if idle else (0.0, 1.0)
-    if most_ratio - ratio <= 2 * IN_DOUBT_RATIO:  # a fit that decides: its bound
+    if idle and idle.is_sure:
         ratio = most_ratio
     loop_ns = training_loop_ns(part.spans) or (0, 0)
     unused_ns = usage.unused_ratio(part.system) * (loop_ns[1] - loop_ns[0])
     sure, most = (
         {
-            item.worker: round(min(item.copied_ns, idle_ns, unused_ns))
+            item.worker: round(min(of * item.copied_ns, item.regular_ns + item.grown_ns, unused_ns))
             for item in between
-            for idle_ns in [of * (item.regular_ns + item.grown_ns)]
         }
         for of in (ratio, most_ratio)
     )
