@@ -204,9 +204,12 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
 
     A cause is ruled out where a rule found a sign absent that the cause must show.
     """
-    # Without events a GPU that waits looks like one that has little to do.
+    # A GPU that waits looks like one that has little to do: without events, and where it may be
+    # short of work between steps.
     is_unknown = finding.cause == Cause.GPU_UNDERUSED and any(
-        result.id == _OF_EVENTS and result.status is Status.SKIPPED for result in results
+        result.id == _OF_EVENTS
+        and (result.status is Status.SKIPPED or _may_wait_between_steps(result))
+        for result in results
     )
     is_effect = finding.cause in EFFECTS or is_unknown
     if not is_effect or finding.severity is Severity.INFO:
@@ -216,3 +219,10 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
     if finding.cause == Cause.LOST_GPU_TIME:
         words.append(Cause.GPU_SWINGS)
     return tuple(str(word) for word in words if not is_ruled_out(word, results))
+
+
+def _may_wait_between_steps(result: RuleResult) -> bool:
+    return any(
+        item.cause == Cause.LOST_GPU_TIME and item.severity is not Severity.INFO
+        for item in result.findings
+    )

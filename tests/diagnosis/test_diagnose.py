@@ -415,6 +415,20 @@ def test_without_events_a_gpu_that_is_under_used_may_wait_for_something(
     assert (Cause.WORK_BETWEEN_STEPS in found.findings[0].possible_causes) is is_open
 
 
+@pytest.mark.parametrize(
+    ("severity", "is_open"), [(Severity.INFO, False), (Severity.WARNING, True)]
+)
+def test_a_gpu_that_may_wait_between_steps_may_wait_for_something(
+    severity: Severity, is_open: bool
+) -> None:
+    low = finding("GPU-1", Severity.WARNING, 0.5, cause=Cause.GPU_UNDERUSED)
+    between = finding("FW-1", severity, 0.6, cause=Cause.LOST_GPU_TIME)
+    results = [result("LowGPUUtilization", low), result("OverallFrameworkMetrics", between)]
+    (found, _) = diagnose(results)
+
+    assert (Cause.WORK_BETWEEN_STEPS in found.findings[0].possible_causes) is is_open
+
+
 def test_gpus_that_are_short_of_work_may_slow_down_or_swing() -> None:
     short = finding("GPU-4", Severity.WARNING, 0.1, cause=Cause.LOST_GPU_TIME)
     possible = diagnosed(short)["GPU-4"].possible_causes
