@@ -15,7 +15,7 @@ from reportgen.pipeline.timing import timed
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
-from reportgen.rules.settings import checked_value, find_param, select_rules
+from reportgen.rules.settings import checked_value, find_param, select_rules, without_former
 from reportgen.store import (
     OUTPUT_FOLDER,
     TIMELINE_FILE,
@@ -62,7 +62,7 @@ def differ(
         ConfigError: no such parameter, or a value out of range.
     """
     rules = all_rules(plugins) if settings else ()
-    for key, value in settings.items():
+    for key, value in without_former(settings).items():
         rule, spec = find_param(rules, key)
         wanted = checked_value(f"{rule.id}.{spec.name}", spec, value)
         result = report.results.get(rule.id)

@@ -6,6 +6,7 @@ Accepted spellings: ``Rule.param`` and AWS's ``Rule_param``, case ignored.
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,18 @@ from reportgen.errors import ConfigError
 from reportgen.profile.patterns import found_in
 from reportgen.results import RuleId, Scalar
 from reportgen.rules.base import AnyRule, ParamSpec, param_specs
+
+logger = logging.getLogger(__name__)
+
+_FORMER = {
+    "annotations": ("histograms",),
+    "gpupower": ("idle_energy_pct", "power_limit_pct", "shared_pct", "throttled_pct"),
+    "kernelprecision": ("top",),
+    "launchlatency": ("threshold_full_pct",),
+    "networkbottleneck": ("floor_bytes_per_s", "min_duration_s", "patience"),
+    "overallframeworkmetrics": ("others_pct", "pass_pct", "straggler_pct"),
+}
+"""Parameters that rules once had, by rule, in small letters."""
 
 _LARGEST = 2.0**53
 """Beyond, float64 holds no whole numbers; counts and thresholds are far below."""
@@ -27,10 +40,24 @@ def resolve_params(rules: Sequence[AnyRule], settings: Mapping[str, object]) -> 
         ConfigError: an unknown rule or parameter, or a value out of range.
     """
     chosen: dict[RuleId, dict[str, Scalar]] = {rule.id: {} for rule in rules}
-    for key, value in settings.items():
+    for key, value in without_former(settings).items():
         rule, spec = find_param(rules, key)
         chosen[rule.id][spec.name] = checked_value(f"{rule.id}.{spec.name}", spec, value)
     return {rule.id: rule.params(**chosen[rule.id]) for rule in rules}
+
+
+def without_former(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings without parameters that rules of earlier versions had; a log names them.
+
+    A configuration that names one goes on working.
+    """
+    kept = dict(settings)
+    for key in settings:
+        rule, _, param = key.lower().partition("." if "." in key else "_")
+        if param in _FORMER.get(rule, ()):
+            logger.warning("%s has no effect any more.", key)
+            del kept[key]
+    return kept
 
 
 def select_rules(rules: Sequence[AnyRule], wanted: Sequence[str]) -> tuple[AnyRule, ...]:

@@ -23,12 +23,15 @@ Arguments = Sequence[str | Path]
 def raw(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Arguments]:
     folder = tmp_path_factory.mktemp("raw")
     write_system(folder / "fine", {"gpu0": [95.0] * 1400, "cpu0": [20.0] * 1400})
-    rests = [95.0] * 700 + ([0.0] * 10 + [95.0] * 10) * 3 + [95.0] * 640
-    write_system(folder / "rests", {"gpu0": rests, "cpu0": [20.0] * 1400})
+    room = folder / "room.csv"
+    room.write_text(
+        "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n"
+        + "".join(f"2026/03/01 10:00:{second:02}, 0, 95 %, 300, 800\n" for second in range(60))
+    )
     slow = samples.write_job(folder / "slow" / "job")
     return {
         "nothing": [folder / "fine", "--rules", "BatchSize"],
-        "info": [folder / "rests", "--rules", "LowGPUUtilization"],
+        "info": [room, "--rules", "MemoryInUse"],
         "warning": [slow, "--rules", "Dataloader"],
         "critical": [slow, "--config", slow.parent / "rules.toml"],
     }
