@@ -49,6 +49,9 @@ idling of the GPUs is an effect of their work if it is correlated at least this 
 its limit goes on until all is read ahead, as in a pause: ticks of a rate below ``STOPS_RATIO``
 count as one."""
 STOPS_RATIO = 0.5
+GOES_ON_RATIO = 0.85
+"""A network that the loop waits for rests only in pauses of it. One that rests for more of the time
+has brought all that was asked for: the GPUs wait for something else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +129,8 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     goes_on = np.nan_to_num(work.received) >= STOPS_RATIO * limit
     idle, received = work.idle[goes_on], work.received[goes_on]
     is_effect = (
-        float(np.median(received)) < LIMIT_RATIO * limit
+        float(goes_on.mean()) < GOES_ON_RATIO
+        or float(np.median(received)) < LIMIT_RATIO * limit
         or float(np.ptp(np.percentile(idle, (5, 95)))) < STEADY_RANGE
         or _correlation(idle, received) <= FOLLOWS_CORRELATION
     )

@@ -151,6 +151,12 @@ def test_a_pause_in_which_all_is_read_ahead_is_not_lost_to_the_network() -> None
     assert found.ratio == pytest.approx(100 * 40 / 95 / 230)
 
 
+@pytest.mark.parametrize(("n_rests", "is_found"), [(8, True), (10, False)])
+def test_a_network_that_often_rests_is_not_what_gpus_wait_for(n_rests: int, is_found: bool) -> None:
+    part = node(GPU, receive=([LIMIT] * (60 - n_rests) + [0.0] * n_rests) * 4)
+    assert bool(starved_by_network(part)) == is_found
+
+
 def test_a_slow_rate_is_no_limit_and_without_a_rate_nothing_is_known() -> None:
     assert starved_by_network(node(GPU, receive=[9e6] * TICKS)) == ()
     assert starved_by_network(node(GPU)) == ()
