@@ -6,6 +6,7 @@ import "./lanes_soon.js";
 import "./running.js";
 import "./tables.js";
 import "./choices.js";
+import "./histogram_keys.js";
 import "./look.js";
 import "./navigation.js";
 import "./open_all.js";

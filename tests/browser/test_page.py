@@ -112,3 +112,15 @@ def test_the_navigation_leads_to_sections_and_says_where_one_is(browser, busy_pa
 def _rgb(colour: str) -> str:
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgb({red}, {green}, {blue})"
+
+
+def test_a_click_on_a_name_of_a_histogram_hides_its_bars(browser, busy_page):
+    shown = "[...document.querySelectorAll('.rg-keyed')].find(box => box.querySelector('button'))"
+    hidden = f"[...{shown}.querySelectorAll('svg > g')].map(group => group.style.display)"
+    with opened(browser, busy_page) as watched:
+        key = watched.page.locator(".rg-keys button").first
+        key.evaluate("button => button.click()")
+        assert watched.page.evaluate(hidden)[:2] == ["none", ""]
+        key.evaluate("button => button.click()")
+        assert watched.page.evaluate(hidden)[:2] == ["", ""]
+        assert watched.complaints == []

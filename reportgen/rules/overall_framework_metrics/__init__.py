@@ -23,8 +23,8 @@ from reportgen.units import NS_PER_S, seconds
 
 OTHERS_PCT = 25.0
 """Time between steps above this share is told, as in AWS's report notebook."""
-PASS_PCT = 80.0
-"""A backward pass takes two thirds of both passes, three quarters with checkpointing."""
+PASS_PCT = 70.0
+"""A backward pass takes two thirds of both passes; three quarters mean checkpointing."""
 STRAGGLER_PCT = 3.0
 """Chosen: medians of equal devices differ by 1 to 2 % in clock and temperature."""
 

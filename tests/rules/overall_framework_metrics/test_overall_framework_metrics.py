@@ -90,8 +90,8 @@ def test_time_between_steps_is_told_above_a_quarter(others_s: float, is_told: bo
         assert (found.measured, found.threshold, found.unit) == (25.1, 25.0, "%")
 
 
-@pytest.mark.parametrize(("backward_s", "is_told"), [(80.0, False), (80.1, True)])
-def test_a_pass_is_told_above_eighty_percent(backward_s: float, is_told: bool) -> None:
+@pytest.mark.parametrize(("backward_s", "is_told"), [(70.0, False), (70.1, True)])
+def test_a_pass_is_told_above_seventy_percent(backward_s: float, is_told: bool) -> None:
     rows = [
         at("Forward", "Net", 0, 100 - backward_s),
         at("Backward(post-forward)", "Net", 100 - backward_s, 100),
@@ -100,7 +100,7 @@ def test_a_pass_is_told_above_eighty_percent(backward_s: float, is_told: bool) -
 
     assert (found is not None) == is_told
     if found is not None:
-        assert found.title.startswith("Backward pass takes 80.1 %")
+        assert found.title.startswith("Backward pass takes 70.1 %")
 
 
 @pytest.mark.parametrize(
