@@ -206,7 +206,8 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
     share = 1 - float(np.mean(used)) / max(used) if max(used, default=0.0) > 0 else 0.0
     message = UNEVEN_PROCESSES if load.n_workers >= len(used) else UNEVEN
     shares = [write("{gpu.gpu} {gpu.share_pct:pct}", gpu=gpu) for gpu in load.gpus]
-    n_pairs = sum(len(load.pairs) for load in loads)
+    pairs = kit.concat(load.pairs for load in loads)
+    beyond = [pair for pair in pairs if pair.distance > params.threshold]
     pair = f"{worst.gpu}, {worst.other_gpu}"
     return message.finding(
         measured=worst.distance,
@@ -216,8 +217,8 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
         share=share,
         pair=worst,
         shares=join_names(shares, most=8),
-        affected=part_of(len(uneven), n_pairs, "pair").capitalize(),
-        places=format_places([(pair.node, f"{pair.gpu} – {pair.other_gpu}") for pair in uneven]),
+        affected=part_of(len(beyond), len(pairs), "pair").capitalize(),
+        places=format_places([(pair.node, f"{pair.gpu} – {pair.other_gpu}") for pair in beyond]),
     )
 
 
@@ -232,8 +233,9 @@ def _exhibits(
     if pairs:
         pairs = sorted(pairs, key=lambda pair: -pair.distance)
         title = "Distance of the utilization histograms of each pair of GPUs"
-        caption = f"""Jensen-Shannon distance over the whole job: 0 if equal, 0.83 at most, uneven
-            above {params.threshold:g}."""
+        caption = f"""Jensen-Shannon distance over the whole job: 0 if equal, 0.83 at most. A pair
+            above the threshold {params.threshold:g} is a fault only if the job uses both GPUs from
+            start to end and their means differ by {GAP_FROM_PCT:g} points or more."""
         yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
     farthest = {load.node: max((its.distance for its in load.pairs), default=0.0) for load in loads}
     uneven_first = sorted(loads, key=lambda load: -farthest[load.node])

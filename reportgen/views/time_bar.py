@@ -322,7 +322,7 @@ def _says(
     if is_lost:
         lost = format_usd(idle_s * usd) if usd is not None else _format_hours(idle_s)
         clauses.append(f"{format_pct(idle_pct)} ({lost}) was lost {_cause(idle, words)}")
-    elif not clauses and not is_unrecorded:
+    elif not clauses and not is_unrecorded and float(f"{idle_pct:.1f}"):
         clauses = [f"{format_pct(idle_pct)} was lost waiting"]
     rest = ", and ".join(f"another {text}" for text in clauses)
     return f"{worked}; {rest}." if rest else f"{worked}."

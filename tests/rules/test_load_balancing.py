@@ -203,6 +203,7 @@ def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [60.0] * 30, "gpu2": [0.0] * 30}
     found = known(finding(run(RULE, node(**gpus), **SMALL), "BAL-1"))
 
+    assert "All 3 pairs of GPUs exceeded the threshold" in found.text  # as the table has it
     assert found.title.endswith("gpu0 is used 90.0 %, gpu1 60.0 %")
     assert found.severity is Severity.WARNING
     assert known(found.estimate).share_ratio == pytest.approx(1 - 75 / 90, abs=1e-6)

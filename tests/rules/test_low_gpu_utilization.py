@@ -7,7 +7,7 @@ import pytest
 
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.low_gpu_utilization import RULE
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of
 from tests.rules.samples import run
 
@@ -381,6 +381,15 @@ def test_a_gpu_that_is_never_idle_is_judged_by_what_it_does_on_average() -> None
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(0.336)
     assert found.where.end_s == START_S + 199
+
+
+def test_without_a_limit_of_idling_nothing_rests_and_the_text_says_the_limit() -> None:
+    values = [0.0, 0.0, 0.0, 90.0] * 100
+    limits = {"threshold_p5": 0.0, "patience": 10}
+    with np.errstate(all="raise"):
+        found = known(finding(run(RULE, node(gpu0=values), **limits), "GPU-1"))
+
+    assert "95 % of the samples are at least 0.0 % (idle is below 0.0 %)" in found.text
 
 
 @pytest.mark.parametrize(("n_idle", "severity"), [(9, Severity.INFO), (11, Severity.WARNING)])

@@ -78,6 +78,16 @@ def test_the_usage_table_is_the_details_with_units() -> None:
     assert [row["p95"] for row in rows] == [80.0, 80.0, 50.0, 50.0]
 
 
+def test_resources_that_stay_below_seventy_percent_are_named_as_idle() -> None:
+    nodes = node(gpu0=[70.0] * 9, cpu0=[50.0] * 9), node("algo-2", gpu0=[69.0] * 9, cpu0=[9.0] * 9)
+    usage = known(run(RULE, *nodes).exhibit("usage"))
+    said = "Idle resources (95th percentile below 70 %): GPU on algo-2; CPU on all nodes."
+    assert said in usage.caption
+
+    busy = run(RULE, node(gpu0=[70.0] * 9, cpu0=[70.0] * 9))
+    assert "Idle" not in known(busy.exhibit("usage")).caption
+
+
 def test_a_cpu_only_job_has_empty_gpu_members() -> None:
     result = run(RULE, steady(gpu=None))
 

@@ -169,6 +169,12 @@ def test_a_job_that_works_is_not_told_of_losses():
     assert picture.says == (f"{WORKED} 99.0 % of the job's time; another 1.0 % was lost waiting.")
 
 
+def test_a_loss_that_rounds_to_nothing_is_left_out():
+    picture = picture_of(budget_report({"busy_high": 9999.6, "between_steps": 0.4}))
+    assert picture is not None
+    assert picture.says == f"{WORKED} 100.0 % of the job's time."
+
+
 def test_a_job_that_was_hardly_measured_is_not_told_of_work_or_losses():
     picture = picture_of(budget_report({"busy_high": 10.0, "not_measured": 990.0}))
     assert picture is not None

@@ -50,6 +50,13 @@ TRIGGERED = Message(
     advice="",
     unit="% of the datapoints",
 )
+TRIGGERED_SEVERAL = replace(
+    TRIGGERED,
+    text="""SageMaker's {rule.id} checks: {checks} It saw {counters.datapoints:count datapoint} and
+        counted {counters.violations:count violation}: it may count several for one datapoint. What
+        the job lost by it, these results do not show.""",
+    unit="violations",
+)
 
 
 def judge_imported(
@@ -100,11 +107,13 @@ def _shown(counters: Counters, details: Details, params: Any) -> tuple[results.E
 
 def _trigger(rule: AnyRule, counters: Counters) -> results.Finding:
     """Return what SageMaker's rule says by triggering, with its counters."""
-    share = min(counters.violations / max(counters.datapoints, 1), 1.0)
+    is_share = counters.violations <= counters.datapoints
+    percent = 100 * counters.violations / max(counters.datapoints, 1)
     first_check = f"{rule.about.checks.partition('.')[0]}."
     first_advice = f"{rule.about.advice.partition(';')[0].rstrip('.')}."
-    return replace(TRIGGERED, id=rule.id, advice=first_advice).finding(
-        measured=100 * share,
+    message = TRIGGERED if is_share else TRIGGERED_SEVERAL
+    return replace(message, id=rule.id, advice=first_advice).finding(
+        measured=percent if is_share else float(counters.violations),
         severity=Severity.INFO if rule.id in _FOLLOWS_LOAD else None,
         rule=rule,
         checks=first_check,

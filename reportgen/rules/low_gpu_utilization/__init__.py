@@ -40,11 +40,12 @@ ABOUT = About(
     checks="Whether a GPU is under-used, or swings between busy and idle.",
     reading="""A GPU is under-used if even the 95th percentile of its samples in its working time is
         low, or if it is never idle and its mean is low. It swings if the 95th percentile is high
-        but the 5th is close to zero. The working time of a GPU is the training loop; without
-        recorded steps it is the job without an idle start and end. Utilization is the share of the
-        time in which at least one kernel ran. The counters are SageMaker's: once a minute it looks
-        at the latest samples, after “patience” of them; findings need 60, or 20 that span ten
-        minutes.""",
+        but the 5th is close to zero and it rests at least three times: one or two rests are pauses,
+        which “Long pauses” and “GPU time budget” show. The working time of a GPU is the training
+        loop; without recorded steps it is the job without an idle start and end. Utilization is the
+        share of the time in which at least one kernel ran. The counters are SageMaker's: once a
+        minute it looks at the latest samples, after “patience” of them; findings need 60, or 20
+        that span ten minutes.""",
     advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronization) first; when it
         waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),

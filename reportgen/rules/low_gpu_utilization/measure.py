@@ -190,6 +190,8 @@ def _work_of(
 def _rested_ratio(working: Floats, idle_below: float) -> float:
     """Return which part of (n,) samples the rests take; 1 where nothing else is there."""
     is_idle = working < idle_below
+    if not is_idle.any():
+        return 0.0
     if is_idle.all():
         return 1.0
     is_near = is_idle.copy()

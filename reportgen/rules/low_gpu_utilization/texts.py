@@ -25,8 +25,8 @@ LOW_ON_AVERAGE = replace(
     unit="% (mean in its working time)",
     title="GPU under-used: {gpu.gpu} on {gpu.node} is at {measured:pct} on average",
     text="""In its working time the mean utilization of this GPU is {measured:pct} (threshold
-        {threshold:pct}). It is rarely idle: only 5 % of the samples are below
-        {gpu.work_p5_pct:pct}. This concerns {concerned}.""",
+        {threshold:pct}). 95 % of the samples are at least {gpu.work_p5_pct:pct}
+        (idle is below {params.threshold_p5:pct}). This concerns {concerned}.""",
 )
 SHORT = replace(
     UNDER_USED,

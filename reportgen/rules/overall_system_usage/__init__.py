@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
@@ -57,6 +58,8 @@ NOT_SAMPLED = kit.Message(
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
+IDLE_BELOW_PCT = 70.0
+"""A resource whose 95th percentile stays below this is named as idle."""
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
 
 
@@ -131,9 +134,9 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
 def _tables(
     rows: Sequence[UsageRow], absences: Sequence[Absence], platform: Sequence[str]
 ) -> Iterator[results.Exhibit]:
-    remark = ""
+    remark = _idle(rows)
     if platform:
-        remark = f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
+        remark += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
             the training container exist."""
     yield from usage_tables(rows, remark=remark)
     if absences:
@@ -141,6 +144,24 @@ def _tables(
         caption = """Intervals longer than 3 minutes and 5 samples, between the first and the last
             sample of the job."""
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
+
+
+def _idle(rows: Sequence[UsageRow]) -> str:
+    """Return a sentence on the nodes whose GPUs or CPU are idle even at their 95th percentile."""
+    shares = [item for item in rows if item.metric in {Quantity.GPU, Quantity.CPU}]
+    idle: dict[str, list[str]] = {}
+    for item in shares:
+        if item.p95 < IDLE_BELOW_PCT:
+            idle.setdefault(item.metric, []).append(item.node)
+    if not idle:
+        return ""
+    n_nodes = Counter(item.metric for item in shares)
+    places = []
+    for metric, nodes in idle.items():
+        is_everywhere = len(nodes) == n_nodes[metric] > 1
+        where = "all nodes" if is_everywhere else join_names(nodes, most=4)
+        places.append(f"{metric} on {where}")
+    return f" Idle resources (95th percentile below {IDLE_BELOW_PCT:g} %): {'; '.join(places)}."
 
 
 def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:

@@ -122,6 +122,14 @@ def test_a_trigger_is_one_finding_without_cost_or_explanation(name: str) -> None
     assert found.advice
 
 
+def test_more_violations_than_datapoints_are_no_share_of_these() -> None:
+    (found,) = judged("CPUBottleneck", (3, 4980, 2046), {}).findings
+
+    assert "counted 4,980 violations: it may count several for one datapoint" in found.text
+    assert "%)" not in found.text
+    assert (found.measured, found.unit) == (4980, "violations")
+
+
 @needs_shared_data
 @pytest.mark.parametrize("folder", REPORTS, ids=lambda folder: folder.name)
 def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints(
