@@ -194,7 +194,9 @@ def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(
     assert found is not None
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(expected, abs=1e-6)
-    assert ("the cores also train: they are busy for 80.0 %" in found.text) is not bool(gpus)
+    assert ("the cores also train: this job keeps them busy for 80.0 %" in found.text) is not bool(
+        gpus
+    )
 
 
 @pytest.mark.parametrize(
@@ -613,6 +615,8 @@ def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, 
     assert found is not None
     assert said in found.advice
     assert ("3.1 of 4 cores were busy" in found.text) == (hot_cores == 3)
+    assert ("are recommended" in found.text) == (hot_cores == 2)
+    assert ("that is not why training waits here" in found.text) == (hot_cores == 3)
     assert found.cause == (Cause.CPU_PREPROCESSING if hot_cores == 3 else Cause.TOO_FEW_LOADERS)
 
 
@@ -823,6 +827,25 @@ def test_handing_over_takes_longer_beside_other_programs_as_the_loop_does(
     part = recorded(rows, columns, computing=0.01, batch_s=0.001)
 
     assert bool(loud(run(RULE, part))) is is_told
+
+
+@pytest.mark.parametrize("has_processes", [False, True])
+def test_twenty_milliseconds_are_waiting_for_data_beside_whatever_programs(
+    has_processes: bool,
+) -> None:
+    # Steps that sleep need no processor time, so a turn lasts many times as long as its work.
+    rows: list[tuple[Any, ...]] = [setup(0, workers=int(has_processes), pinned=True)]
+    for step in range(500):
+        begin = 0.06 * step
+        rows.append(fetch(begin, 0.02))
+        rows += step_rows([0.04], start_s=START_S + begin + 0.02, first=step)
+    columns = {f"cpu{core}": [90.0] * 31 for core in range(2)} | {"job_cores": [0.05] * 31}
+    part = recorded(rows, columns, computing=0.01, batch_s=0.0002)
+    assert part.recorded is not None
+    work = replace(part.recorded.work[0], has_processes=has_processes)
+    part = replace(part, recorded=replace(part.recorded, work=(work,)))
+
+    assert loud(run(RULE, part))
 
 
 def test_numbers_of_processes_show_how_many_there_are_where_their_start_was_not_recorded() -> None:

@@ -19,7 +19,7 @@ from reportgen.rules import kit
 from reportgen.rules.aws.aws_dataloader import counted_loaders
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
-from reportgen.rules.dataloader.measure import NodeLoaders, Params, measure
+from reportgen.rules.dataloader.measure import HAND_OVER_NS, NodeLoaders, Params, measure
 from reportgen.text import write
 from reportgen.units import NS_PER_S
 
@@ -30,6 +30,8 @@ TURNS_RATIO = 2.0
 IDLE_RATIO, HARDLY_RATIO = 0.5, 0.25
 """Loaders that compute less than half of their time wait for something else; below a quarter they
 hardly do anything but wait."""
+LEAST_NAMED_CORES = 0.1
+"""What other programs keep busy is named from a tenth of a core on."""
 
 ABOUT = About(
     checks="Whether training waits for batches, and whether too few processes load them.",
@@ -214,17 +216,23 @@ def _waits(
     message: kit.Message, job: NodeLoaders, params: Params, cause: Cause, **limits: Any
 ) -> Finding:
     why, values = texts.WHY[cause], dict[str, Any]()
+    others = (job.longest_work and job.longest_work.other_cores) or 0.0
     if job.load:
         load = slowest_load(job.load)
-        values = {"load": load, "flat_pct": 100 * load.flat_ratio}
+        of_them = min(others, load.busy_cores)
+        by_others = write(texts.BY_OTHERS, others=of_them) if of_them >= LEAST_NAMED_CORES else ""
+        values = {"load": load, "flat_pct": 100 * load.flat_ratio, "by_others": by_others}
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
+    is_number = cause in (Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT)
+    if message is texts.TOO_FEW:
+        number = texts.RECOMMENDED if is_number else texts.NOT_THE_CAUSE
+        values["wanted_number"] = write(number, **limits)
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
     advice, share, bound = why.advice, job.ratio, ""
     is_early = job.worst is not None and job.worst.is_early
     if cause is Cause.OTHER_PROGRAMS and job.longest_work is not None:
         share *= job.longest_work.queued_ratio
     if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
-        others = (job.longest_work and job.longest_work.other_cores) or 0.0
         used = (max(load.busy_cores - others, 0.0) / load.n_cores for load in job.loop_load)
         busy_ratio = max(used)
         share = min(share, 1 - busy_ratio)
@@ -321,6 +329,7 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         "and_waited": "",
         "early": "",
         "why": "",
+        "beside": texts.BESIDE_OTHERS if job.wait_p50_ns > HAND_OVER_NS else "",
         **_loaders(job.n_loaders),
     }
     if job.has_processes:

@@ -27,6 +27,9 @@ HAND_OVER_NS = 2_000_000
 """A loader process hands over a finished batch in one or two milliseconds, which more processes do
 not save: 1.8 ms in the recorded script ``workers`` (benchmarks/exam/real), whose processes rest. A
 loop that makes its batches in less, as ``sweep`` does in 0.8 ms, gains nothing by processes."""
+MOST_HAND_OVER_NS = 4 * HAND_OVER_NS
+"""Beside other programs a loader process hands over more slowly, by a few turns on a core of some
+milliseconds each. A longer wait is a wait for data, however slow the rest of the loop is."""
 LONGEST_RATIO, LEAST_LONGEST, HABIT_RATIO = 0.02, 3, 0.5
 """Waits for first batches that make up more than half of all waiting are a start: other loaders
 would not shorten them. Where the start of an epoch is unknown, the waits of one step in fifty, or
@@ -168,15 +171,17 @@ class NodeLoaders:
     def slow_ratio(self) -> float:
         """Return the share of the loop that training waits longer than for handing over batches.
 
-        Beside other programs that takes longer, as everything else in a turn of the loop.
+        Beside other programs that takes loader processes longer, as everything else in a turn of
+        the loop; a training process that makes its batches itself hands over nothing, so there
+        only batches made more quickly than that are left out.
         """
         every_ns, work, worst = int(self.wait_ns.sum()), self.longest_work, self.worst
         if not self.has_processes or not every_ns or worst is None:
             return self.ratio
         ready_ns = float(HAND_OVER_NS)
-        if work and work.is_beside_others and work.turn_ns:
+        if work and work.has_processes and work.is_beside_others and work.turn_ns:
             turn_ns = (worst.loop_ns - worst.waited_ns) / max(worst.n_waits, 1)
-            ready_ns *= max(turn_ns / work.turn_ns, 1.0)
+            ready_ns = min(ready_ns * max(turn_ns / work.turn_ns, 1.0), MOST_HAND_OVER_NS)
         return self.ratio * float(np.maximum(self.wait_ns - ready_ns, 0).sum()) / every_ns
 
     @property

@@ -69,7 +69,7 @@ WHY: Mapping[Cause, Why] = {
         advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     ),
     Cause.TOO_FEW_LOADERS: Why(
-        text=" While it waited, {load.busy_cores:.1f} cores were busy (mean).",
+        text=" While it waited, {load.busy_cores:.1f} cores were busy (mean){by_others}.",
         advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
     ),
     Cause.OTHER_PROGRAMS: Why(
@@ -80,15 +80,18 @@ WHY: Mapping[Cause, Why] = {
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
 }
 
-CORES_TRAIN = """ Without a GPU the cores also train: they are busy for {busy_pct:pct} of the time,
-    and more loader processes can save at most the rest."""
+CORES_TRAIN = """ Without a GPU the cores also train: this job keeps them busy for {busy_pct:pct} of
+    the time, and more loader processes can save at most the rest."""
+BY_OTHERS = ", {others:.1f} of them with other programs"
+RECOMMENDED = "at least {threshold:g} are recommended, {limit_pct:g} % of the cores"
+NOT_THE_CAUSE = """SageMaker's rule asks for at least {threshold:g}, {limit_pct:g} % of the cores,
+    but that is not why training waits here"""
 
 TOO_FEW = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
     title="Training waits {share_pct:pct} of its time for data; {loaders} on {cores:count core}",
-    text="""{waited} {Loaders} on {cores:count core}; at least {threshold:g} are recommended,
-        {limit_pct:g} % of the cores.{why}{early}""",
+    text="""{waited} {Loaders} on {cores:count core}; {wanted_number}.{why}{early}""",
     advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
     unit="loaders",
     exhibit="loop_share",
@@ -137,12 +140,13 @@ QUICK = Message(
     id="DL-6",
     title="Training gets a batch in {median_ns:ns}, which loader processes cannot shorten",
     text="""{waited} A wait lasts {median_ns:ns} (median): a loader process needs one or two
-        milliseconds to hand over a batch that is ready. {readers}""",
+        milliseconds to hand over a batch that is ready{beside}. {readers}""",
     advice="""Leave the number of loader processes as it is. If the time matters, take larger
         batches, of which fewer are handed over, or ask for the next one in a separate thread.""",
     unit="% of the time",
 )
 
+BESIDE_OTHERS = ", and a few more where other programs have the cores, as here"
 SAVES_NOTHING = ", so pinned memory would save almost nothing here"
 NOT_SHOWN = "; the samples do not show for how much"
 PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
