@@ -117,6 +117,10 @@ host, which explains a late rank. No chain leads back to where it began."""
 _STOPS = frozenset({Cause.FIRST_USE, Cause.LONG_GAP})
 """Single stops, which the finding on the work of the host leaves out of its cost."""
 
+_BY_PROFILES = frozenset({"PY-1", "PY-3", "PY-4"})
+"""Functions that Python profiles saw at work: logging, saving and metrics are no effect of a loop
+that waits."""
+
 _OF_EVENTS = "OverallFrameworkMetrics"
 """The rule that is skipped where no framework events were recorded."""
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
@@ -177,6 +181,7 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
         and not (is_work and cause.cause in _STEPS)
         and not (is_of_a_place and _is_elsewhere(symptom, cause))
         and not (symptom.id == "IDLE-5" and cause.cause in _STOPS)
+        and symptom.id not in _BY_PROFILES
         and not _is_of_the_slow_worker(symptom, cause)
     )
 

@@ -44,6 +44,14 @@ def test_two_findings_of_one_cause_say_so() -> None:
     )
 
 
+def test_logging_is_no_effect_of_a_loop_that_waits_for_data() -> None:
+    log = finding("PY-1", Severity.WARNING, None, cause=Cause.WORK_BETWEEN_STEPS)
+    found = diagnosed(log, finding("DL-1", Severity.WARNING, 0.5, cause=FEW))
+
+    assert found["PY-1"].symptom_of == ()
+    assert found["PY-1"].advice == "a"
+
+
 @pytest.mark.parametrize(
     "cause",
     [
