@@ -16,7 +16,7 @@ from reportgen.arrays import Mask
 from reportgen.facts import between_steps, intervals, usage
 from reportgen.facts import breakdown as sums
 from reportgen.facts.breakdown import SpanClass, classes_of
-from reportgen.facts.loader import INITIALIZE, loader_rows
+from reportgen.facts.loader import INITIALIZE, are_waits_known, loader_rows
 from reportgen.facts.paces import Pace, paces_of
 from reportgen.facts.steps import (
     FORWARD,
@@ -341,6 +341,7 @@ def loop_parts_of(spans: SpanTable) -> Iterator[tables.LoopParts]:
             whole_ns=windows.length_ns,
             n_steps=int(is_seen.sum()),
             n_all_steps=begin_ns.size,
+            are_waits_known=are_waits_known(spans, spans.workers[worker]),
         )
 
 

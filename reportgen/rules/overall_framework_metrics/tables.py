@@ -284,6 +284,7 @@ class LoopParts:
     whole_ns: int = merged(sum)
     n_steps: int = merged(sum)
     n_all_steps: int = merged(sum)
+    are_waits_known: bool = merged(all)
 
 
 def exhibit_of_loop(parts: Sequence[LoopParts]) -> Iterator[Exhibit]:
@@ -308,6 +309,9 @@ def exhibit_of_loop(parts: Sequence[LoopParts]) -> Iterator[Exhibit]:
             "In {of.n_steps:n} of {of.n_all_steps:count step}, with the time up to the next one.",
             of=job,
         )
+    if job.loading_ns and not job.are_waits_known:
+        caption += """ Only recorded waits count here: the waits of other steps, which the section
+            Data loading estimates, are among the others."""
     if lacking:
         caption += f" No {join_names(lacking)} was recorded."
     yield ranking(

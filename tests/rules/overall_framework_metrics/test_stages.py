@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from reportgen.rules.overall_framework_metrics.measure import each_stage_once, stages_of
-from reportgen.rules.overall_framework_metrics.tables import exhibit_of_stages
+from reportgen.rules.overall_framework_metrics.tables import (
+    LoopParts,
+    exhibit_of_loop,
+    exhibit_of_stages,
+)
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import TRAIN
 
@@ -132,3 +136,21 @@ def test_steps_alone_tell_only_the_time_between_them() -> None:
     stages = table([step(0, 0, 4), step(1, 6, 10)])
     assert stages["others between steps"][0] == pytest.approx(20.0)
     assert stages["others within steps"] == (None, "not recorded")
+
+
+@pytest.mark.parametrize("are_waits_known", [True, False])
+def test_waits_that_were_not_recorded_are_said_to_be_among_the_others(
+    are_waits_known: bool,
+) -> None:
+    part = LoopParts(
+        forward_ns=2,
+        backward_ns=3,
+        loading_ns=1,
+        whole_ns=10,
+        n_steps=5,
+        n_all_steps=5,
+        are_waits_known=are_waits_known,
+    )
+    (shares,) = exhibit_of_loop([part])
+
+    assert ("Only recorded waits count here" in (shares.caption or "")) is not are_waits_known
