@@ -43,7 +43,7 @@ def initializations(frame: pd.DataFrame) -> pd.DataFrame:
             "pin_memory": _listed(group["pin_memory"]),
             "median_us": float(group["duration_us"].median()),
             "max_us": int(group["duration_us"].max()),
-            "outliers": len(outliers(group)),
+            "outliers": len(outliers(group, by="num_workers")),
         }
         for name, group in rows.groupby("iterator", sort=True)
     ]
@@ -58,12 +58,12 @@ def initialization_times(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def initialization_outliers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the set-ups that took at least ``OUTLIER_FACTOR`` medians of their type of iterator.
+    """Return the set-ups of at least ``OUTLIER_FACTOR`` medians of their type and ``num_workers``.
 
     An iterator with loader processes is set up a hundred times as slowly as one without: of one
-    median of both, each of them would be an outlier.
+    median of both, each of them would be an outlier. The more processes, the longer it takes.
     """
-    return outliers(initialization_times(frame), by="iterator")
+    return outliers(initialization_times(frame), by=["iterator", "num_workers"])
 
 
 def worker_times(frame: pd.DataFrame) -> pd.DataFrame:
@@ -77,11 +77,14 @@ def waits(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def wait_outliers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the calls of GetNext of at least ``OUTLIER_FACTOR`` medians of their iterator's type.
+    """Return the calls of GetNext of at least ``OUTLIER_FACTOR`` medians of their loader.
 
-    Training and validation may load with iterators of different types and speed.
+    Training and validation may load with iterators of different speed: of different types, or of
+    one type in loader processes that live side by side.
     """
-    return outliers(waits(frame), by="framework_metric")
+    calls = waits(frame)
+    found = outliers(calls.assign(loader=_loaders(frame, calls)), by=["framework_metric", "loader"])
+    return found.drop(columns="loader")
 
 
 def outliers(
@@ -89,11 +92,11 @@ def outliers(
     *,
     column: str = "duration_us",
     factor: float = OUTLIER_FACTOR,
-    by: str | None = None,
+    by: str | list[str] | None = None,
 ) -> pd.DataFrame:
     """Return the rows whose value is at least ``factor`` medians, largest first.
 
-    ``by`` is a column, such as the type of iterator: each value of it has a median of its own.
+    ``by`` is a column, or several, such as the type of iterator: each value has its own median.
 
     Edge cases: a median of 0 makes no outliers; values that are absent are left out.
     """

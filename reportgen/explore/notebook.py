@@ -35,14 +35,20 @@ NOT_RECORDED = {
     "waits": f"No waits for a data loader were recorded. {_RECORD} those of PyTorch's "
     "`DataLoader`; around any other loader write `for batch in reportgen.steps(loader):`.",
     "set-ups": f"No set-up of an iterator was recorded. {_RECORD} those of PyTorch's `DataLoader`.",
-    "workers": "No loader processes were recorded; without `num_workers` none exist.",
+    "workers": "No life time of a loader process was recorded; where `num_workers` is 0 there is "
+    "no such process.",
     "python profiles": "No Python profile was recorded. SageMaker's profiler writes them where the "
     "`FrameworkProfile` has a `PythonProfilingConfig`; elsewhere "
     "`reportgen record --trace 10:15 -- python train.py` shows what ran in steps 10 to 15.",
 }
 """Kinds of data that a job may lack, and how to record them."""
-_INSTANTS = {"timestamp": "time", "start_time": "start", "previous_batch_start": "previous start"}
-_REPLACED = ("timestamp_us", "start_time_us", "end_time_us", "end_time")
+_INSTANTS = {
+    "timestamp": "time",
+    "start_time": "start",
+    "end_time": "end",
+    "previous_batch_start": "previous start",
+}
+_REPLACED = ("timestamp_us", "start_time_us", "end_time_us")
 _IDS = ("step", "bytes", "worker_id", "num_workers", "tid", "pid")
 _DAY = len("2020-07-01")
 _NO_DAY = " 1970-01-01"
@@ -128,9 +134,9 @@ class Notebook:
 def readable(frame: pd.DataFrame, *, origin_us: int) -> pd.DataFrame:
     """Return a frame as people read it: instants in UTC, durations in seconds, cells as texts.
 
-    An event has its start and its duration. Columns without any value are left out, and so are
-    rows without any measured value; a single missing value is a dash. Times without a day are
-    those of a timeline that has no wall clock. Long names are cut in the middle.
+    An event has its duration, and its end where the frame names it. Columns without any value are
+    left out, and so are rows without any measured value; a single missing value is a dash. Times
+    without a day are those of a timeline that has no wall clock. Long names are cut in the middle.
     """
     measured = frame.select_dtypes("float")
     frame = frame[measured.notna().any(axis="columns")] if measured.shape[1] else frame

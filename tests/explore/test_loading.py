@@ -50,7 +50,7 @@ def test_iterators_are_told_by_type_with_their_settings(frame: pd.DataFrame) -> 
         "pin_memory": "False, True",
         "median_us": 100_000.0,
         "max_us": 200_000,
-        "outliers": 1,
+        "outliers": 0,  # with two processes one, which has no other to compare with
     }
     assert (single["iterator"], single["count"], single["num_workers"]) == (SINGLE, 1, "0")
 
@@ -93,6 +93,30 @@ def test_outliers_of_waits_are_those_of_their_type_of_iterator(tmp_path: Path) -
 
     assert loading.wait_outliers(frame)["duration_us"].tolist() == [2_000]
     assert len(loading.outliers(loading.waits(frame))) == 5  # by one median of both
+
+
+def test_outliers_of_waits_are_those_of_their_loader_where_two_are_of_one_type(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        event(INIT, f"{MULTI}.__init__", 0.0, 0.1),
+        event(INIT, f"{MULTI}.__init__", 1.0, 0.1),
+        event(WORKER, WORKER, 0.0, 60.0, os_pid=60),
+        event(WORKER, WORKER, 1.0, 59.0, os_pid=80),
+        *(
+            event(ITER, f"{MULTI}::GetNext", 2.0 + k, lasts_s, worker_id=0, os_pid=60)
+            for k, lasts_s in enumerate([0.01] * 9 + [0.02])
+        ),
+        *(
+            event(ITER, f"{MULTI}::GetNext", 20.0 + k, 0.1, worker_id=0, os_pid=80)
+            for k in range(4)
+        ),
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    found = loading.wait_outliers(reportgen.open(str(tmp_path)).dataloader_metrics())
+
+    assert found["duration_us"].tolist() == [20_000]
+    assert "loader" not in found
 
 
 def test_life_times_of_workers_are_counted(frame: pd.DataFrame) -> None:

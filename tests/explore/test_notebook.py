@@ -36,6 +36,18 @@ def test_instants_are_in_utc_and_durations_in_seconds() -> None:
     }
 
 
+def test_an_event_shows_its_end_where_the_frame_names_it() -> None:
+    event = {
+        "start_time": ["2020-01-01T12:00:01:500000"],
+        "end_time": ["2020-01-01T12:00:02:000000"],
+    }
+
+    assert readable(pd.DataFrame(event), origin_us=ORIGIN_US).to_dict("list") == {
+        "start, UTC 2020-01-01": ["12:00:01.500000"],
+        "end, UTC 2020-01-01": ["12:00:02.000000"],
+    }
+
+
 def test_a_table_of_two_days_has_the_day_in_each_row() -> None:
     frame = pd.DataFrame({"timestamp_us": [0, 86_400_000_000], "value": [1.0, 12_345.6]})
 
