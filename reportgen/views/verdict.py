@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from reportgen.diagnosis import LEFT_FROM_RATIO, NAMED_BY
 from reportgen.report import JobStatus, RankedFinding, Report
+from reportgen.report.data_kind import DataKind, data_kind
 from reportgen.report.steps import training_tables
 from reportgen.results import Cause, Finding, RuleId, Severity, Status
-from reportgen.text import format_pct, plural
+from reportgen.text import format_duration, format_pct, plural
 from reportgen.views.findings import LEAST_WRITTEN_GAIN, LONGEST_TITLE
 from reportgen.views.recording import MARK_STEPS
 from reportgen.views.status import counts_of_unlooked, is_applicable
@@ -27,10 +28,23 @@ _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 _UNLOOKED = (Status.SKIPPED, Status.FAILED)
 _PCT_OF_RATIO = 100
 _LOST = (
-    ("GPUTimeBudget", "unused_in_loop_pct", "The GPUs are unused for {} of the loop"),
-    ("OverallFrameworkMetrics", "between_steps_ratio", "No step runs for {} of the loop"),
+    (
+        "GPUTimeBudget",
+        "unused_in_loop_pct",
+        "The GPUs are unused for {} of the {}",
+        "GPU time budget",
+    ),
+    (
+        "OverallFrameworkMetrics",
+        "between_steps_ratio",
+        "No step runs for {} of the {}",
+        "Framework",
+    ),
 )
-"""What a loop may lose, and where it is measured; of the first that is."""
+"""What a loop may lose, and the section that measures it; of the first that does."""
+_WITHOUT_STEPS = "time from their first to their last work"
+_MOST_UNMEASURED_RATIO = 0.5
+"""From this part of the GPUs' time on that was not measured, the rest says nothing of a job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,11 +163,13 @@ def _without_faults(report: Report) -> ReportVerdict:
             headline="Nothing could be judged.",
             lead="No check had the data that it needs: “Not checked” says what was not recorded.",
         )
-    if lost := _lost_unseen(report):
+    lost, shown_by = _lost_unseen(report)
+    if lost:
         return ReportVerdict(
             kind="skipped",
             headline=f"{lost}, and checks that could say why lacked data.",
-            lead=f"{plural(looked, 'check')} found nothing wrong. {_unlooked(report)}".strip(),
+            lead=f"{plural(looked, 'check')} found nothing wrong. {shown_by} "
+            f"{_unlooked(report)}".strip(),
         )
     is_told = unlooked <= looked
     limit = limit_of(report)
@@ -171,19 +187,32 @@ def _without_faults(report: Report) -> ReportVerdict:
     )
 
 
-def _lost_unseen(report: Report) -> str:
-    """Say how much of the loop is lost if that is much and a check of its causes did not look."""
+def _lost_unseen(report: Report) -> tuple[str, str]:
+    """Say how much of the loop is lost if that is much and a check of its causes did not look.
+
+    Returns:
+        The loss, and where the page shows it; empty texts for no such loss.
+    """
     unlooked = {
         rule_id for rule_id, entry in report.rules.items() if entry.status in _UNLOOKED
     } & set(NAMED_BY.values())
-    for rule_id, metric, text in _LOST:
+    for rule_id, metric, text, section in _LOST:
         result = report.results.get(RuleId(rule_id))
-        lost = result.metrics.get(metric) if result else None
+        metrics = result.metrics if result else {}
+        lost = metrics.get(metric)
         if lost is not None:
             lost_pct = lost * (_PCT_OF_RATIO if metric.endswith("_ratio") else 1)
             is_much = unlooked and lost_pct >= _PCT_OF_RATIO * LEFT_FROM_RATIO
-            return text.format(format_pct(lost_pct)) if is_much else ""
-    return ""
+            unmeasured = metrics.get("not_measured_ratio") or 0
+            if not is_much or unmeasured >= _MOST_UNMEASURED_RATIO:
+                return "", ""
+            shown_by = f"“{section}” shows this time"
+            if longest_s := metrics.get("longest_idle_s"):
+                shown_by += f": the longest idle stretch takes {format_duration(longest_s)}"
+            is_loop = data_kind(report.results) is DataKind.EVENTS
+            whole = "loop" if is_loop else _WITHOUT_STEPS
+            return text.format(format_pct(lost_pct), whole), f"{shown_by}."
+    return "", ""
 
 
 def _among(top: Finding, report: Report) -> str:

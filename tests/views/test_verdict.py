@@ -92,6 +92,7 @@ def test_a_verdict_is_not_green_while_much_is_lost_and_a_check_of_causes_was_ski
         (
             reports.result("GPUTimeBudget", Status.OK, metrics=metrics[0]),
             reports.result("OverallFrameworkMetrics", Status.OK, metrics=metrics[1]),
+            replace(reports.result("StepOutlier", Status.OK), data=(STEPS,)),
             reports.result("Dataloader", status),
         )
     )
@@ -99,3 +100,32 @@ def test_a_verdict_is_not_green_while_much_is_lost_and_a_check_of_causes_was_ski
 
     assert verdict.headline.startswith(says)
     assert (verdict.kind == "ok") is says.startswith("No problem")
+
+
+def of_budget(*, has_steps: bool = True, **metrics: float) -> Report:
+    """Return a report whose GPUs are unused for 43.1 % of the loop, one cause not looked for."""
+    steps = replace(reports.result("StepOutlier", Status.OK), data=(STEPS,) if has_steps else ())
+    budget = reports.result(
+        "GPUTimeBudget", Status.OK, metrics={"unused_in_loop_pct": 43.1, **metrics}
+    )
+    return reports.report_of((budget, steps, reports.result("Dataloader", Status.SKIPPED)))
+
+
+def test_a_loss_names_its_section_and_the_longest_stretch() -> None:
+    verdict = verdict_of(of_budget(longest_idle_s=300.0))
+
+    assert verdict.headline.startswith("The GPUs are unused for 43.1 % of the loop")
+    assert "“GPU time budget” shows this time: the longest idle stretch takes 5 min" in verdict.lead
+
+
+def test_without_steps_a_loss_is_not_one_of_the_loop() -> None:
+    headline = verdict_of(of_budget(has_steps=False)).headline
+
+    assert "43.1 % of the time from their first to their last work" in headline
+
+
+@pytest.mark.parametrize(("ratio", "is_told"), [(0.49, True), (0.5, False)])
+def test_of_gpus_that_were_mostly_not_measured_no_loss_is_told(ratio: float, is_told: bool) -> None:
+    headline = verdict_of(of_budget(not_measured_ratio=ratio)).headline
+
+    assert headline.startswith("The GPUs are unused") is is_told
