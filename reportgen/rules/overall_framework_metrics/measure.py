@@ -311,8 +311,7 @@ def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
 def loop_parts_of(spans: SpanTable) -> Iterator[tables.LoopParts]:
     """Yield the parts of the loop of each worker."""
     steps, masks = spans.steps(), _masks(spans)
-    loading = masks[Stage.WAIT] | loader_rows(spans).initialize
-    order = (masks[Stage.FORWARD], masks[Stage.BACKWARD], loading)
+    order = (masks[Stage.FORWARD], masks[Stage.BACKWARD], masks[Stage.WAIT])
     for worker, rows in rows_by_code(steps.worker):
         own, is_own = steps.where(rows), spans.worker == worker
         parts = [spans.where(mask & is_own) for mask in order]
@@ -358,7 +357,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
     return {
         Stage.READ: is_plain & _speaks_of(spans, Stage.READ),
         Stage.PREPROCESS: is_plain & _speaks_of(spans, Stage.PREPROCESS),
-        Stage.WAIT: loader.fetch | (loader.next_call & ~loader.fetch.any()),
+        Stage.WAIT: loader.initialize | loader.fetch | (loader.next_call & ~loader.fetch.any()),
         Stage.TRANSFER: is_operator & _speaks_of(spans, Stage.TRANSFER),
         Stage.FORWARD: forward,
         Stage.BACKWARD: backward,
