@@ -197,8 +197,10 @@ def exhibits_of(
             title="Functions in slow time and otherwise",
             caption="""Means per slow step, or per pause, over all affected training processes, and
                 for as long as it would usually last. A function inside another one counts in both.
-                The evidence is 0 for a function that ran as usual in the background, and 100 % for
-                one that took all of the extra time.""",
+                More than 100 % of the extra time means that other work took less than usual. The
+                evidence is what a function took beyond its usual rate: it is 0 for one that ran as
+                usual in the background, and for one that also fills nearly all of the usual time.
+                """,
         )
     loads = [
         (of, its.node, gauge, load) for of, its in contrasts for gauge, load in its.loads.items()

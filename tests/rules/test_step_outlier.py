@@ -65,6 +65,8 @@ def test_slow_steps_and_steps_that_grow_slower_are_told_in_jobs_too_short_for_aw
     assert (found.threshold, found.unit) == (3.0, "%")
     assert found.measured == pytest.approx(9, abs=1)
     assert result.metrics["slow_steps"] == 6
+    caption = next(item for item in result.exhibits if item.id == "step_percentiles").caption
+    assert caption.startswith("6 slow of ")
     assert finding(growing(1.0, n_steps=60), "STEP-2") is not None
 
 

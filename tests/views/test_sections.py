@@ -23,7 +23,7 @@ from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of
 from reportgen.views.sections.closing import notes_of, quality_rows
-from reportgen.views.sections.rule import format_counters
+from reportgen.views.sections.rule import _notices, format_counters
 from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT
@@ -452,3 +452,26 @@ def test_hostile_names_are_text_everywhere():
     assert "&lt;img src=x" in html
     assert "\u202e" not in html
     assert "x" * 1_000 not in html.replace(f'title="kernel_{"x" * 1993}"', "")
+
+
+def test_slow_steps_without_a_finding_name_the_finding_about_their_rhythm():
+    report = reports.busy_report()
+    first = report.findings[0]
+    found = replace(first.finding, id="PERIOD-1", cause=Cause.PERIODIC_SLOW_STEPS, title="A rhythm")
+    rule_id, result = next(
+        item
+        for item in report.results.items()
+        if item[0] not in {one.rule for one in report.findings}
+        and report.rules[item[0]].status is Status.OK
+    )
+    result = replace(result, metrics={"slow_steps": 18})
+    report = replace(
+        report,
+        findings=(replace(first, finding=found),),
+        results={**report.results, rule_id: result},
+    )
+
+    (notice,) = _notices(rule_id, report)
+
+    assert "18 slow steps, and no finding of this check" in notice.html
+    assert "PERIOD-1" in notice.html

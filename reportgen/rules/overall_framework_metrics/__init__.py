@@ -53,8 +53,8 @@ ABOUT = About(
             card="Framework",
             order=30,
             exhibits=("phase_shares",),
-            missing="""Record framework events (for example with reportgen record) to see the
-                phases of training, and data loading, forward and backward passes.""",
+            missing="""Record the steps of training, data loading and passes (for example with
+                reportgen record) to see how the time divides into them.""",
         ),
         results.AtAGlance(
             card="Framework",

@@ -296,7 +296,7 @@ def _describe(params: Params) -> str:
     )
 
 
-_SLOW_STEPS = TimelineTrack(kind=Track.LANE, title="Slow steps", role=results.Role.WARNING)
+_OUTLIERS = TimelineTrack(kind=Track.LANE, title="Outlier steps", role=results.Role.WARNING)
 _STEP_DURATION = TimelineTrack(kind=Track.PANEL, title="Step duration", order=20)
 _NUMBERS = TimelineTrack(kind=Track.STEPS, is_only_here=True)
 
@@ -314,6 +314,6 @@ RULE = Rule(
     places={
         "step_series": Place(timeline=_STEP_DURATION),
         "step_numbers": Place(timeline=_NUMBERS),
-        "outliers": Place(timeline=_SLOW_STEPS),
+        "outliers": Place(timeline=_OUTLIERS),
     },
 )

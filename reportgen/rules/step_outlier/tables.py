@@ -67,10 +67,11 @@ def exhibits_of_series(
                 p50_s=item.p50_s,
                 p95_s=item.p95_s,
                 p99_s=item.p99_s,
-                slow=max(len(item.outliers), item.slow.n_steps),
+                slow=item.slow.n_steps,
             )
             for item in (sorted(series, key=is_other) if is_few else main)
-        ]
+        ],
+        sum(len(item.outliers) for item in (series if is_few else main)),
     )
     yield _histogram(series)
     yield _over_time(series)
@@ -101,7 +102,7 @@ def exhibits_of_series(
 class StepPercentiles:
     """One training process and phase in the card "At a glance".
 
-    ``slow`` counts outliers, or the steps that are slow for their time if those are more.
+    ``slow`` counts the steps that are slow for their time, as the column ``slow_steps`` does.
     """
 
     worker: str = kit.col(name="training process")
@@ -113,10 +114,17 @@ class StepPercentiles:
     slow: int | None = kit.col(name="slow steps")
 
 
-def _percentiles(rows: Sequence[StepPercentiles]) -> Exhibit:
+def _percentiles(rows: Sequence[StepPercentiles], n_outliers: int) -> Exhibit:
     """Return the rows of few series; of many the slowest, the middle and the fastest."""
     n_slow, n_all = (sum(getattr(row, name) or 0 for row in rows) for name in ("slow", "steps"))
-    caption = write("{slow:n} slow of {all:count step}.", slow=n_slow, all=n_all)
+    caption = write(
+        "{slow:n} slow of {all:count step} (at least 1.5 times as long as those around them).",
+        slow=n_slow,
+        all=n_all,
+    )
+    if n_outliers:
+        words = " {n:count outlier} (SageMaker's: above the mean plus a few standard deviations)."
+        caption += write(words, n=n_outliers)
     if len(rows) > kit.MOST_SHOWN:
         caption += f""" Of {len(rows):,} training processes those with the slowest, the middle and
             the fastest median."""

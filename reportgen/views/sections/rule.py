@@ -8,6 +8,7 @@ from dataclasses import replace
 from reportgen.report import Report
 from reportgen.results import (
     About,
+    Cause,
     Depth,
     Exhibit,
     ExhibitKind,
@@ -16,7 +17,7 @@ from reportgen.results import (
     RuleResult,
     Status,
 )
-from reportgen.text import format_count
+from reportgen.text import format_count, plural
 from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.choices import choice_blocks
@@ -201,6 +202,9 @@ def _notices(rule_id: str, report: Report) -> list[Block]:
         return [notice_block(kind, entry.reason.text, hint_of(rule_id, report))]
     if result is None:
         return [notice_block("skipped", f"The file {entry.file} is not beside report.json.", "")]
+    explained = _explained(rule_id, result, report)
+    if explained:
+        return [notice_block("info", explained, "")]
     if entry.status is Status.OK and not findings_of(rule_id, report):
         count = result.counters.datapoints
         checked = f"Checked {format_value(count, 'datapoints')}" if count else "Checked"
@@ -208,6 +212,19 @@ def _notices(rule_id: str, report: Report) -> list[Block]:
     if entry.status is Status.TRIGGERED and not findings_of(rule_id, report):
         return [notice_block("info", "SageMaker's counters rose, but no problem was found.", "")]
     return []
+
+
+def _explained(rule_id: str, result: RuleResult, report: Report) -> str:
+    """Name the findings about rhythms where a rule has slow steps and no finding on them."""
+    n_slow = result.metrics.get("slow_steps")
+    found = [
+        f"{item.finding.id}, {item.finding.title}"
+        for item in report.findings
+        if item.finding.cause is Cause.PERIODIC_SLOW_STEPS
+    ]
+    if not n_slow or not found or findings_of(rule_id, report):
+        return ""
+    return f"{plural(int(n_slow), 'slow step')}, and no finding of this check; see {found[0]}."
 
 
 def notice_block(kind: str, text: str, hint: str) -> Block:
