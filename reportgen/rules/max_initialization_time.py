@@ -253,8 +253,13 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     if by_work is None and by_cores is not None and by_cores.parts_s[0] >= SHORT_START_S:
         by_work = by_cores  # those that are busy from the start do not show when training began
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
-    meanwhile, shown = _meanwhile(job.rates), _by_number(phases, job.begun_ns)
-    estimated = write(ESTIMATED) if shown != phases else ""
+    loop_ns, begun_ns = job.loop.start_ns, job.begun_ns
+    is_estimated = loop_ns is not None and begun_ns is not None and begun_ns < loop_ns
+    meanwhile, shown = (
+        _meanwhile(job.rates),
+        _by_number(phases, begun_ns) if is_estimated else phases,
+    )
+    estimated = write(ESTIMATED) if is_estimated else ""
     if by_work is not None:
         return Outcome(
             findings=[
@@ -281,7 +286,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
             ),
             None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
         ],
-        exhibits=phases_exhibit(phases, end=OUR_END),
+        exhibits=phases_exhibit(shown, end=f"{OUR_END}.{estimated}".rstrip(".")),
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
             rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps

@@ -220,6 +220,7 @@ def test_the_number_of_the_first_recorded_step_shows_when_the_training_began(
     assert (found and found.measured) == told_s
     if found is not None:
         assert ("Earlier steps were not recorded" in found.text) is (first > 0)
+        assert rows_of(result, "phases")[0]["time_s"] == found.measured
 
 
 def test_steps_that_were_not_recorded_were_slow_as_often_as_the_others() -> None:
