@@ -161,7 +161,10 @@ def _asking(action: str, path: str) -> Iterator[None]:
     except BotoCoreError as err:
         raise PlaceError(
             f"SageMaker cannot be asked for {path} ({err}).",
-            hint="Check credentials (AWS_PROFILE, --profile) and the network.",
+            hint=(
+                "Check credentials (AWS_PROFILE, --profile) and the network, or pass the job's "
+                "files: a folder or s3://bucket/prefix."
+            ),
             path=path,
         ) from err
 
