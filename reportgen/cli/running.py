@@ -40,6 +40,8 @@ def run_command(called: click.Command) -> int:
         what = str(err).strip().rpartition("\n")[2] or "there is too little memory"
         say(f"error: The report cannot be made: {what}.")
         usual = "Give it more memory, or pass fewer or smaller files at once."
+        if isinstance(err, ModuleNotFoundError) and err.name:
+            usual = f"Install what is missing: pip install {err.name.partition('.')[0]}"
         say(f"       {remedy(err) or usual}")
         return EXIT_FAILED
     except OSError as err:
