@@ -263,6 +263,6 @@ def _foot(result: RuleResult, file: str, about: About) -> Block:
         "rule_foot",
         rule_id=result.id,
         groups=[{"title": title, "pairs": pairs} for title, pairs in groups.items() if pairs],
-        advice=about.advice,
+        advice=about.advice if result.findings else "",
         file=file,
     )
