@@ -47,7 +47,10 @@ def make_from_results(
         if differ(report, options.settings, plugins=options.plugins):
             raise ConfigError(
                 f"{options.path} is a saved report, whose results have their parameters.",
-                hint="Pass the job to judge it by others.",
+                hint=(
+                    "To judge by other values, pass the job in place of the report, with the same "
+                    "options: make-profiler-report JOB."
+                ),
                 path=options.path,
             )
         return make_page(report, saved, options, watcher)
