@@ -272,8 +272,8 @@ def _exhibits(nodes: Sequence[NodePace], logged: Sequence[Logged]) -> Iterator[E
             nodes,
             NodePace,
             title="Pace of the job between entries of its log",
-            caption="""Steps are counted as the job counts them; a restart is a number that falls
-                back. Quarters are compared without pauses.""",
+            caption="""Steps are counted as the job counts them. Where their number becomes
+                smaller, the job was restarted. Quarters are compared without pauses.""",
         )
         yield _chart(max(nodes, key=lambda node: node.n_intervals))
     if logged:
