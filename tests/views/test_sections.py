@@ -149,6 +149,9 @@ def test_a_remedy_is_shown_only_of_a_check_with_findings(busy):
     found = {item.rule for item in busy.findings}
     advised = {row.rule_id for row in rule_rows(busy) if row.advice}
     assert set() < advised <= found
+    for result in busy.results:
+        says_what_helps = "In general: " in _html(rule_section(busy, result.id))
+        assert not says_what_helps or result.findings
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ WHY: Mapping[Cause, Why] = {
 }
 
 CORES_TRAIN = """ Without a GPU the cores also train: this job keeps them busy for {busy_pct:pct} of
-    the time, and more loader processes can save at most the rest."""
+    the time. More loader processes can only use the time in which cores are idle."""
 BY_OTHERS = ", {others:.1f} of them with other programs"
 RECOMMENDED = "at least {threshold:g} are recommended, {limit_pct:g} % of the cores"
 NOT_THE_CAUSE = """SageMaker's rule asks for at least {threshold:g}, {limit_pct:g} % of the cores,
