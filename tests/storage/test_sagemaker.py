@@ -176,5 +176,5 @@ def test_a_service_that_is_not_there_is_named(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER", "http://127.0.0.1:9")
 
-    with pytest.raises(PlaceError, match="cannot be asked.*a folder or s3://bucket/prefix"):
+    with pytest.raises(PlaceError, match=r"cannot be asked.*a folder or s3://bucket/prefix"):
         training_job("sagemaker:eu-west-1/bert-7")

@@ -23,7 +23,7 @@ from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of
 from reportgen.views.sections.closing import notes_of, quality_rows
-from reportgen.views.sections.rule import _notices, format_counters
+from reportgen.views.sections.rule import _notices, format_counters, rule_section
 from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT
@@ -149,8 +149,8 @@ def test_a_remedy_is_shown_only_of_a_check_with_findings(busy):
     found = {item.rule for item in busy.findings}
     advised = {row.rule_id for row in rule_rows(busy) if row.advice}
     assert set() < advised <= found
-    for result in busy.results:
-        says_what_helps = "In general: " in _html(rule_section(busy, result.id))
+    for rule_id, result in busy.results.items():
+        says_what_helps = "In general: " in _html(rule_section(busy, rule_id))
         assert not says_what_helps or result.findings
 
 
