@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.report import JobStatus, JobSummary, Report
+from reportgen.results import RuleId
 from reportgen.text import format_count, format_duration, format_pct
 from reportgen.views.outline import is_of_traces
 from reportgen.views.values import ABSENT, LONGEST_TEXT, format_iso, format_names, shorten
@@ -55,6 +56,10 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
     if is_of_traces(report):
         return (*_whole_rows(report, "recording"), _nodes(report, most=12))
     unknown = "no steps recorded"
+    result = report.results.get(RuleId("MaxInitializationTime"))
+    has_phases = result is not None and any(item.id == "phases" for item in result.exhibits)
+    if has_phases and summary.training_loop_start is None:
+        unknown = "no steps recorded; the section Initialization goes by the work of GPUs or cores"
     rows = [
         *_whole_rows(report, "job"),
         _moment("Start of the training loop", summary.training_loop_start, unknown, report),

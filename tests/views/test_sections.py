@@ -13,6 +13,7 @@ from reportgen.results import (
     Finding,
     Reason,
     ReasonCode,
+    RuleId,
     Severity,
     Status,
     Where,
@@ -478,3 +479,17 @@ def test_slow_steps_without_a_finding_name_the_finding_about_their_rhythm():
 
     assert "18 slow steps, and no finding of this check" in notice.html
     assert "PERIOD-1" in notice.html
+
+
+def test_a_summary_without_steps_names_the_section_that_goes_by_the_work_of_gpus():
+    report = reports.busy_report()
+    result = next(iter(report.results.values()))
+    phases = exhibit("phases", ExhibitKind.SHARES, title="Phases", columns=[])
+    report = replace(
+        report,
+        results={RuleId("MaxInitializationTime"): replace(result, exhibits=(phases,))},
+        summary=JobSummary(),
+    )
+    rows = {row.name: row for row in summary_rows(report)}
+
+    assert "the section Initialization goes by the work of GPUs" in rows["Finalization"].note
