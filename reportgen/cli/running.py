@@ -41,7 +41,7 @@ def run_command(called: click.Command) -> int:
         say(f"error: The report cannot be made: {what}.")
         usual = "Give it more memory, or pass fewer or smaller files at once."
         if isinstance(err, ModuleNotFoundError) and err.name:
-            usual = f"Install what is missing: pip install {err.name.partition('.')[0]}"
+            usual = f"{err.name} is part of it: pip install --force-reinstall make-profiler-report"
         say(f"       {remedy(err) or usual}")
         return EXIT_FAILED
     except OSError as err:

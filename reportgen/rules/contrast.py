@@ -199,8 +199,7 @@ def exhibits_of(
                 for as long as it would usually last. A function inside another one counts in both.
                 More than 100 % of the extra time means that other work took less than usual. The
                 evidence is what a function took beyond its usual rate: it is 0 for one that ran as
-                usual in the background, and for one that also fills nearly all of the usual time.
-                """,
+                usual in the background, and for one that fills nearly all of the usual time.""",
         )
     loads = [
         (of, its.node, gauge, load) for of, its in contrasts for gauge, load in its.loads.items()

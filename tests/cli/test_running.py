@@ -19,5 +19,5 @@ def test_a_missing_package_is_named_with_its_pip_line(
 
     assert run_command(command) == 1
     said = capsys.readouterr().err
-    assert "pip install botocore" in said
+    assert "pip install --force-reinstall make-profiler-report" in said
     assert "memory" not in said
