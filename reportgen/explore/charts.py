@@ -44,7 +44,6 @@ _UTILIZATION = ("GPUUtilization", "CPUUtilization")
 _PERCENT_TYPES = ("gpu", "cpu", "memory")
 _STEPS, _FUNCTIONS = "step duration (ms)", "functions"
 _MEANS = ("mean_us", "mean_us_other")
-_VALUES = {"pie": "values", "heatmap": "z"}
 _AT_THE_TOP = {
     "x": 0,
     "xref": "paper",

@@ -25,7 +25,6 @@ from reportgen.compression import unpacked
 from reportgen.errors import FormatError
 from reportgen.results.model import PackedColumn, PackedTable
 
-ENCODING = "int64 differences, byte planes, zlib, base64"
 MOST_ROWS = 100_000
 """So many rows are kept one by one: a day of steps of a second, in a megabyte."""
 N_BLOCKS = 10_000

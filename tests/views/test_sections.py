@@ -150,9 +150,16 @@ def test_a_remedy_is_shown_only_of_a_check_with_findings(busy):
     found = {item.rule for item in busy.findings}
     advised = {row.rule_id for row in rule_rows(busy) if row.advice}
     assert set() < advised <= found
-    for rule_id, result in busy.results.items():
-        says_what_helps = "In general: " in _html(rule_section(busy, rule_id))
-        assert not says_what_helps or result.findings
+
+
+@pytest.mark.parametrize("has_finding", [False, True])
+def test_general_advice_stands_below_findings_only(busy, has_finding):
+    findings = (busy.findings[0].finding,) if has_finding else ()
+    plain = reports.result("Dataloader", Status.OK, findings=findings)
+    assert plain.about is not None
+    advised = replace(plain, about=replace(plain.about, advice="Load less."))
+    section = rule_section(reports.report_of((advised,)), "Dataloader")
+    assert ("Load less." in _html(section)) is has_finding
 
 
 @pytest.mark.parametrize(
