@@ -168,11 +168,12 @@ class S3Location:
 
         def fetch() -> tuple[bytes, ObjectInfo]:
             answer = obstore.get(self._store, key, options=options)
-            version = answer.meta["e_tag"] or ""
+            meta = answer.meta
+            version = meta["e_tag"] or ""
             listed = self._listed.get(key)
             most_bytes = _MOST_OBJECT_BYTES if n_bytes is None else n_bytes
             is_same = listed is not None and version and version == listed.version
-            if listed and is_same and answer.meta["size"] > listed.size_bytes:
+            if listed and is_same and meta["size"] > listed.size_bytes:
                 url = f"{self.root}/{key}"
                 raise LocationError(
                     f"{url} was listed with {listed.size_bytes:,} bytes and has "
@@ -195,15 +196,14 @@ class S3Location:
         Raises:
             LocationError: it claims or holds more than was asked for.
         """
-        claimed_bytes, blocks = answer.range[1] - answer.range[0], list[bytes]()
+        claimed_bytes, blocks, n_bytes = answer.range[1] - answer.range[0], list[bytes](), 0
         if claimed_bytes <= most_bytes:
-            left_bytes = most_bytes
             for block in answer.stream(min_chunk_size=_CHUNK_BYTES):
                 blocks.append(bytes(block))
-                left_bytes -= len(blocks[-1])
-                if left_bytes < 0:
+                n_bytes += len(blocks[-1])
+                if n_bytes >= claimed_bytes:  # to ask for the end would cost as much as a block
                     break
-            else:
+            if n_bytes <= most_bytes:
                 return blocks[0] if len(blocks) == 1 else b"".join(blocks)
         url = f"{self.root}/{key}"
         raise LocationError(
