@@ -92,8 +92,8 @@ SHARED = kit.Message(
 
 PER_STEP = kit.Message(
     id="POWER-4",
-    title="A training step takes {measured:.1f} J of GPU energy",
-    text="""{n_gpus:count GPU} took {loop_kj:.1f} kJ within the training loop of {n_steps:count
+    title="A training step takes {measured:,.1f} J of GPU energy",
+    text="""{n_gpus:count GPU} took {loop_kj:,.1f} kJ within the training loop of {n_steps:count
         step}. Over the whole recording all GPUs together took {mean_w:.0f} W on average.""",
     advice="""Compare this value between runs: a faster step that takes more energy may not be
         cheaper.""",

@@ -53,7 +53,7 @@ HOW_TO_RECORD = (
 )
 
 ABOUT = About(
-    checks="How much of the GPU's peak do matrix products, convolutions and attention reach?",
+    checks="How much of the GPU's peak matrix products, convolutions and attention reach.",
     reading="""Operations are counted from the sizes of the inputs; the peaks are dense, from the
         table in docs/efficiency.md. A share is given only where sizes, number format and GPU are
         known.""",

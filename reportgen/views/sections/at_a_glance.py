@@ -116,13 +116,12 @@ def _missing(pieces: Sequence[Piece], report: Report) -> str:
     for piece in pieces:
         if piece.exhibit is None and piece.part.missing:
             entry = report.rules[piece.rule_id]
-            is_told = (
-                entry.status is Status.SKIPPED
-                and entry.reason is not None
-                and entry.reason.code in _LACKS
-            )
-            reason = f"{entry.reason.text} " if is_told and entry.reason else ""
-            return f"{reason}{piece.part.missing}"
+            code = entry.reason.code if entry.reason and entry.status is Status.SKIPPED else None
+            if entry.reason is None or code not in _LACKS:
+                return piece.part.missing
+            if code is ReasonCode.NO_GPU:  # to record one helps nobody who trains without it
+                return entry.reason.text
+            return f"{entry.reason.text} {piece.part.missing}"
     return ""
 
 

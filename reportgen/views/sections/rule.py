@@ -154,7 +154,10 @@ def _is_quiet(rule_id: str, report: Report) -> bool:
 
 def _pictures(rule_id: str, report: Report) -> list[Block]:
     drawn = [panel.exhibit for panel in panels_of(report) if panel.rule_id == rule_id]
-    links = [{"title": item.title, "link": f"#{anchor_of(rule_id, item.id)}"} for item in drawn]
+    links = [
+        {"title": item.title.partition(":")[0], "link": f"#{anchor_of(rule_id, item.id)}"}
+        for item in drawn
+    ]
     return [block_of("drawn_above", pictures=links)] if links else []
 
 
