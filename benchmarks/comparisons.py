@@ -25,7 +25,7 @@ from benchmarks.exam.training import Run
 from reportgen.comparison import Comparison, Verdict, compare
 from reportgen.comparison.compare import verdict_of
 from reportgen.comparison.model import StepDifference
-from reportgen.comparison.runs import Steps, run_of
+from reportgen.comparison.runs import RunSteps, run_of
 from reportgen.comparison.steps import Chosen, difference_of_steps
 from reportgen.report import Report
 from reportgen.results.causes import Cause
@@ -140,7 +140,7 @@ def _end(order: Order, comparison: Comparison) -> str:
     return _FOUND if part in PARTS[order.causes[0]] else f"named {part}"
 
 
-def _halves(steps: Steps) -> Chosen:
+def _halves(steps: RunSteps) -> Chosen:
     rows = np.arange(steps.cycle_ns.size)
     middle = (rows.size + _WARM_UP) // 2
     first = (rows >= _WARM_UP) & (rows < middle)

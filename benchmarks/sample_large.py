@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import psutil
 
 from reportgen.record.host import Host
-from reportgen.record.limits import Limits
+from reportgen.record.limits import ResourceLimits
 from reportgen.record.minute_files import MinuteFiles
 from reportgen.record.nvidia import open_gpus
 from reportgen.record.readings import LineWriter
@@ -34,7 +34,7 @@ def main(folder: Path, n_ticks: int) -> None:
     """Print the cost of a tick in ms of one core, the memory, and the packed bytes of a tick."""
     made = machine(folder / "proc", n_cores=N_CORES)
     psutil.PROCFS_PATH = str(made.proc)
-    host = Host(Limits(cores=None, quota=None, memory=None))
+    host = Host(ResourceLimits(cores=None, quota=None, memory=None))
     gpus, why_not = open_gpus()
     assert gpus is not None, why_not
     lines, files = LineWriter("node-1"), MinuteFiles(folder / "out", "node-1")

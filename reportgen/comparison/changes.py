@@ -18,7 +18,7 @@ _STATES = tuple(FindingState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
+class _TimesTable:
     """A table of times: which columns name an item, and which holds its time in µs.
 
     ``is_sampled``: it covers the few steps that were profiled in detail, of unknown number; its
@@ -34,21 +34,21 @@ class _Source:
 
 
 _SOURCES = (
-    _Source(kind="kernel", names=("name", "shape"), time="sum_us",
+    _TimesTable(kind="kernel", names=("name", "shape"), time="sum_us",
             rule="KernelTime", exhibit="kernels_by_shape"),
-    _Source(kind="kernels of an operator", names=("name",), time="gpu_time_us",
+    _TimesTable(kind="kernels of an operator", names=("name",), time="gpu_time_us",
             rule="OperatorTime", exhibit="operators"),
-    _Source(kind="operator", names=("name",), time="self_us",
+    _TimesTable(kind="operator", names=("name",), time="self_us",
             rule="OperatorTime", exhibit="operators"),
-    _Source(kind="kernels of an operator with inputs", names=("operator", "input_dims"),
+    _TimesTable(kind="kernels of an operator with inputs", names=("operator", "input_dims"),
             time="time_us", rule="Efficiency", exhibit="operators"),
-    _Source(kind="number format", names=("part",), time="time_us",
+    _TimesTable(kind="number format", names=("part",), time="time_us",
             rule="KernelPrecision", exhibit="precision_shares"),
-    _Source(kind="collective", names=("name", "group_size"), time="time_us",
+    _TimesTable(kind="collective", names=("name", "group_size"), time="time_us",
             rule="Collectives", exhibit="bandwidth"),
-    _Source(kind="call on the CPU", names=("operator",), time="self_us", is_sampled=True,
+    _TimesTable(kind="call on the CPU", names=("operator",), time="self_us", is_sampled=True,
             rule="OverallFrameworkMetrics", exhibit="cpu_operators"),
-    _Source(kind="call on the GPU", names=("operator",), time="self_us", is_sampled=True,
+    _TimesTable(kind="call on the GPU", names=("operator",), time="self_us", is_sampled=True,
             rule="OverallFrameworkMetrics", exhibit="gpu_operators"),
 )  # fmt: skip
 
@@ -123,7 +123,7 @@ def _launchers(run: Run) -> dict[str, str]:
     return {str(name): str(operator) for name, operator in rows if operator is not None}
 
 
-def _times(run: Run, source: _Source) -> Mapping[tuple[str, ...], tuple[float, float | None]]:
+def _times(run: Run, source: _TimesTable) -> Mapping[tuple[str, ...], tuple[float, float | None]]:
     """Return time in µs and count of each item, per step and rank, or of one call."""
     n_steps = run.steps.n_measured * run.steps.n_workers if run.steps else 1
     found: dict[tuple[str, ...], tuple[float, float | None]] = {}

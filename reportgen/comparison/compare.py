@@ -8,9 +8,9 @@ from dataclasses import replace
 from reportgen.comparison.changes import finding_changes, metric_changes, moved
 from reportgen.comparison.conditions import changed_settings, conditions_of, warnings_of, why_not
 from reportgen.comparison.model import (
+    ComparedJob,
     Comparison,
     Condition,
-    Job,
     PartDifference,
     StepDifference,
     Verdict,
@@ -167,9 +167,9 @@ def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart
     return step, parts, chosen.how
 
 
-def _job(run: Run) -> Job:
+def _job(run: Run) -> ComparedJob:
     report = run.report
-    return Job(
+    return ComparedJob(
         label=run.label, name=report.job.name, source=report.job.source, report_id=report.report_id
     )
 

@@ -31,7 +31,7 @@ class FindingState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class ComparedJob:
     """One of the two jobs: its name here, and its report."""
 
     label: str
@@ -197,8 +197,8 @@ class Comparison:
         usage, costs: use of their machines, and the cost of a thousand steps.
     """
 
-    before: Job
-    after: Job
+    before: ComparedJob
+    after: ComparedJob
     verdict: Verdict
     headline: str
     lead: str

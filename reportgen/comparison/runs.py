@@ -22,7 +22,7 @@ Columns = Mapping[str, Integers]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class RunSteps:
     """The training steps of one run.
 
     Attributes:
@@ -61,7 +61,7 @@ class Run:
     label: str
     report: Report
     kind: DataKind
-    steps: Steps | None
+    steps: RunSteps | None
     budget: tuple[Columns, ...]
 
 
@@ -95,7 +95,7 @@ def rows_of(run: Run, rule_id: str, exhibit_id: str, *names: str) -> Iterator[tu
         yield from zip(*(columns.get(name, nothing) for name in names), strict=True)
 
 
-def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
+def _training_steps(tables: Sequence[PackedTable]) -> RunSteps | None:
     if not tables:
         return None
     columns = [unpack(table) for table in tables]
@@ -105,7 +105,7 @@ def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
     inside_ns, wait_ns = _column(columns, "duration_ns") - waits[1], waits[0] + waits[1]
     for_others_ns = _meeting(cycles_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
     for_others_ns = np.clip(for_others_ns, 0, inside_ns.mean(axis=0))
-    return Steps(
+    return RunSteps(
         phase=phase_of(tables[0]),
         number=first.get("step"),
         start_ns=first["start_ns"],

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.comparison.model import Histogram, PartDifference, StepDifference
-from reportgen.comparison.runs import Steps
+from reportgen.comparison.runs import RunSteps
 from reportgen.units import NS_PER_S
 
 WARM_UP_STEPS = 10
@@ -62,7 +62,7 @@ class Chosen:
     how: str
 
 
-def choose(before: Steps, after: Steps) -> Chosen:
+def choose(before: RunSteps, after: RunSteps) -> Chosen:
     """Leave out the warm-up, and compare the same step numbers where both runs have them."""
     first, second = _warm(before), _warm(after)
     if before.number is not None and after.number is not None:
@@ -109,7 +109,7 @@ def difference_of(before: Floats, after: Floats) -> StepDifference:
     )
 
 
-def difference_of_steps(before: Steps, after: Steps, chosen: Chosen) -> StepDifference:
+def difference_of_steps(before: RunSteps, after: RunSteps, chosen: Chosen) -> StepDifference:
     """Return the difference in time per step, and in its parts, of the chosen steps of two runs."""
     whole = difference_of(before.cycle_ns[chosen.before], after.cycle_ns[chosen.after])
     sides = _parts(before, chosen.before), _parts(after, chosen.after)
@@ -124,7 +124,7 @@ def difference_of_steps(before: Steps, after: Steps, chosen: Chosen) -> StepDiff
     return replace(whole, parts=tuple(parts))
 
 
-def _parts(steps: Steps, rows: NDArray[np.bool_]) -> dict[str, Floats]:
+def _parts(steps: RunSteps, rows: NDArray[np.bool_]) -> dict[str, Floats]:
     """Return the times outside the work of each step: what drifts on a busy machine is not in them.
 
     The keys are those of the waterfall.
@@ -133,7 +133,7 @@ def _parts(steps: Steps, rows: NDArray[np.bool_]) -> dict[str, Floats]:
     return {"input_wait": steps.wait_ns[rows], "between_steps": between_ns[rows]}
 
 
-def _warm(steps: Steps) -> NDArray[np.bool_]:
+def _warm(steps: RunSteps) -> NDArray[np.bool_]:
     """Return the rows after the warm-up; a row that stands for many steps is left out whole."""
     n = steps.start_ns.size
     n_left_out = min(WARM_UP_STEPS, max(int(n >= LEAST_WITH_WARM_UP), int(n * WARM_UP_RATIO)))

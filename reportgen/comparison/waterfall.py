@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reportgen.comparison.kernel_kinds import KIND_WORDS, compute_shares, flops_per_s
 from reportgen.comparison.model import WaterfallPart
-from reportgen.comparison.runs import Run, Steps
+from reportgen.comparison.runs import Run, RunSteps
 from reportgen.text import format_difference
 from reportgen.units import NS_PER_S
 
@@ -127,7 +127,7 @@ def _by_kind(parts: Mapping[str, float], shares: Mapping[str, float]) -> Mapping
     return {**parts, **kinds, "compute": 0.0}
 
 
-def _budget(run: Run, steps: Steps, rows: Rows) -> dict[str, float]:
+def _budget(run: Run, steps: RunSteps, rows: Rows) -> dict[str, float]:
     """Return mean ns per step of each part of the GPU time budget, the mean of all devices."""
     sums: dict[str, float] = {}
     for columns in run.budget:

@@ -28,7 +28,7 @@ ALWAYS_THERE_RATIO = 0.98
 """A function that also fills the other windows says nothing about these."""
 
 
-class Work(StrEnum):
+class WorkKind(StrEnum):
     """The kind of work of a function; it decides which advice fits."""
 
     LOADER = "waiting for a batch"
@@ -41,7 +41,7 @@ class Work(StrEnum):
 class WindowContents:
     """Number and lengths of some windows and others, and the time of each function in them.
 
-    ``usual_ns`` is how long the slow windows would have lasted as usual. ``Work.UNSEEN`` is the
+    ``usual_ns`` is how long the slow windows would have lasted as usual. ``WorkKind.UNSEEN`` is the
     time in which no recorded function ran. ``merge`` adds up the contents of several workers.
     """
 
@@ -50,8 +50,8 @@ class WindowContents:
     slow_ns: int = merged(sum, default=0)
     normal_ns: int = merged(sum, default=0)
     usual_ns: int = merged(sum, default=0)
-    in_slow_ns: Mapping[tuple[str, Work], int] = merged(sum_by_key, default_factory=dict)
-    in_normal_ns: Mapping[tuple[str, Work], int] = merged(sum_by_key, default_factory=dict)
+    in_slow_ns: Mapping[tuple[str, WorkKind], int] = merged(sum_by_key, default_factory=dict)
+    in_normal_ns: Mapping[tuple[str, WorkKind], int] = merged(sum_by_key, default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Difference:
     """
 
     function: str
-    work: Work
+    work: WorkKind
     slow_ns: float
     normal_ns: float
     of_slow_ratio: float
@@ -114,7 +114,7 @@ def window_contents(
 
     found = [((label, work), covered(rows)) for label, work, rows in _longest(its, slow)]
     whole = zip((slow.length_ns, normal.length_ns), covered(slice(None)), strict=True)
-    found.append((("no recorded function", Work.UNSEEN), [all_ns - ns for all_ns, ns in whole]))
+    found.append((("no recorded function", WorkKind.UNSEEN), [all_ns - ns for all_ns, ns in whole]))
     return WindowContents(
         n_slow=slow.start_ns.size,
         n_normal=normal.start_ns.size,
@@ -126,7 +126,7 @@ def window_contents(
     )
 
 
-def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, Work, Integers]]:
+def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, WorkKind, Integers]]:
     """Yield label, kind and rows of the functions that meet slow windows for longest."""
     is_met = overlaps_any(spans.start_ns, spans.end_ns, slow.start_ns, slow.end_ns)
     if not is_met.any():
@@ -142,8 +142,8 @@ def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, Work, Integer
         own = rows[its]
         waited_ns = covered_each(waits, spans.start_ns[own], spans.end_ns[own]).sum()
         is_waiting = 2 * waited_ns > spans.duration_ns[own].sum()
-        work = Work.LOADER if is_wait[own].any() or is_waiting else Work.OTHER
-        yield labels[code], Work.LOADER_START if is_start[own].any() else work, own
+        work = WorkKind.LOADER if is_wait[own].any() or is_waiting else WorkKind.OTHER
+        yield labels[code], WorkKind.LOADER_START if is_start[own].any() else work, own
 
 
 class Gauge(StrEnum):

@@ -29,7 +29,7 @@ from reportgen.facts.intervals import (
 )
 from reportgen.facts.kernel_names import short_name
 from reportgen.facts.lost_kernels import graph_loss
-from reportgen.facts.replay import Change, Track
+from reportgen.facts.replay import Change, ReplayedRank
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
@@ -207,7 +207,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     )
 
 
-def _also_won_ns(track: Track, change: Change, others: Sequence[Change]) -> int:
+def _also_won_ns(track: ReplayedRank, change: Change, others: Sequence[Change]) -> int:
     return replay.won_ns(track, (*others, change)) - replay.won_ns(track, others)
 
 
@@ -221,7 +221,7 @@ def _as_once(trace: RankTrace, when: Union) -> Once | None:
     )
 
 
-def _synchronizes(trace: RankTrace, track: Track) -> Mask:
+def _synchronizes(trace: RankTrace, track: ReplayedRank) -> Mask:
     ops = trace.gpu_ops
     is_named = rows_named(trace, trace.calls.name, device_busy.SYNC_CALL.search)[track.waits]
     is_read_back = (ops.bytes < replay.LEAST_COPY_BYTES) & (ops.kind == GpuKind.MEMCPY)
@@ -229,7 +229,7 @@ def _synchronizes(trace: RankTrace, track: Track) -> Mask:
 
 
 def _turnaround_ns(
-    track: Track, gaps: idle.Gaps, late_ns: Mapping[str, Times], is_sync: Mask, once: Union
+    track: ReplayedRank, gaps: idle.Gaps, late_ns: Mapping[str, Times], is_sync: Mask, once: Union
 ) -> int:
     """Return how long the device idles after synchronizing calls because the host begins anew.
 
@@ -249,7 +249,7 @@ def _turnaround_ns(
     return turnaround_ns if turnaround_ns >= 0.5 * rest_ns.sum() else 0
 
 
-def _small(trace: RankTrace, track: Track) -> tuple[Change, int]:
+def _small(trace: RankTrace, track: ReplayedRank) -> tuple[Change, int]:
     """Return runs of small kernels as if each were one fused kernel, and how many there are."""
     ops, calls = trace.gpu_ops, trace.calls
     rows = track.rows[ops.launch[track.rows] != NONE]
@@ -275,7 +275,7 @@ def _small(trace: RankTrace, track: Track) -> tuple[Change, int]:
     return Change(spared=spared, length_ns=length_ns), int(is_run.sum())
 
 
-def _first_use(trace: RankTrace, track: Track) -> Union:
+def _first_use(trace: RankTrace, track: ReplayedRank) -> Union:
     ops, calls, slices = trace.gpu_ops, trace.calls, trace.slices
     first = np.full(len(trace.names), NONE)
     first[ops.name[::-1]] = np.arange(ops.name.size)[::-1]
@@ -296,7 +296,11 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
 
 
 def _stops(
-    trace: RankTrace, track: Track, gaps: idle.Gaps, late_ns: Mapping[str, Times], first_use: Union
+    trace: RankTrace,
+    track: ReplayedRank,
+    gaps: idle.Gaps,
+    late_ns: Mapping[str, Times],
+    first_use: Union,
 ) -> tuple[Once, ...]:
     """Return single long stretches for which the host came late, but not for a batch."""
     if not gaps.low_ns.size:

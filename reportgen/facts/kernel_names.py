@@ -34,15 +34,15 @@ class Precision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class KernelFormat:
     """Number format of a name, and whether matrix units (tensor cores, MFMA) are used."""
 
     precision: Precision
     tensor_core: bool
 
 
-UNKNOWN = Reading(Precision.UNKNOWN, tensor_core=False)
-COMM = Reading(Precision.COMM, tensor_core=False)
+UNKNOWN = KernelFormat(Precision.UNKNOWN, tensor_core=False)
+COMM = KernelFormat(Precision.COMM, tensor_core=False)
 
 _FUSED = re.compile(r"triton_(?:poi|per|red|tem|for|mm)_fused_(\w+?)_\d+")
 
@@ -60,20 +60,20 @@ def fused_operators(name: str) -> str:
     return found[1] if found else ""
 
 
-def read_computing(name: str) -> Reading:
+def read_computing(name: str) -> KernelFormat:
     """Return in which format a kernel that does not communicate computes, by its name.
 
     Example:
         >>> read_computing("volta_sgemm_64x64_nt")
-        Reading(precision=<Precision.FP32: 'FP32'>, tensor_core=False)
+        KernelFormat(precision=<Precision.FP32: 'FP32'>, tensor_core=False)
     """
     is_mfma = "mfma" in name.lower()
     for pattern, read in _LIBRARIES:
         if (match := pattern.search(name)) and (reading := read(match)):
-            return Reading(reading.precision, tensor_core=reading.tensor_core or is_mfma)
+            return KernelFormat(reading.precision, tensor_core=reading.tensor_core or is_mfma)
     precision = _by_types(name)
     is_matrix = precision in _MATRIX_TYPES and _MATRIX_HINT.search(name) is not None
-    return Reading(precision, tensor_core=is_matrix or is_mfma)
+    return KernelFormat(precision, tensor_core=is_matrix or is_mfma)
 
 
 # Names that libraries of matrix kernels write, each in its own way
@@ -108,36 +108,36 @@ _CK_MATRIX = re.compile(r"gemm|fmha|xdl|wmma|conv", re.IGNORECASE)
 _TRTLLM_TYPES = re.compile(r"MxE[245]m[123]|E[245]m[123]|Bfloat16|Fp16|Fp32|MxFp4|NvFp4|Fp8")
 
 
-def _tensile(match: re.Match[str]) -> Reading | None:
+def _tensile(match: re.Match[str]) -> KernelFormat | None:
     """Read rocBLAS and hipBLASLt: ``Cijk_<A>_<B>_<types>_…_MT…``."""
     types = _TENSILE_TYPES.match(match[1])
     if types is None:
         return None
     is_matrix = _TENSILE_MATRIX_UNITS.search(match.string) is not None
-    return Reading(Precision[str(types.lastgroup)], tensor_core=is_matrix)
+    return KernelFormat(Precision[str(types.lastgroup)], tensor_core=is_matrix)
 
 
-def _nvjet(match: re.Match[str]) -> Reading | None:
+def _nvjet(match: re.Match[str]) -> KernelFormat | None:
     """Read cuBLAS's ``nvjet_<code>_``: one letter per type, of A first, of B where it differs."""
     letters = match[1][:2] if len(match[1]) > 4 else match[1][:1]
     is_known = all(letter in _NVJET_LETTERS for letter in letters)
     return _matrix(*(_NVJET_LETTERS[letter].lower() for letter in letters)) if is_known else None
 
 
-def _xmma(match: re.Match[str]) -> Reading:
+def _xmma(match: re.Match[str]) -> KernelFormat:
     """Read ``xmma_…_<A><B>_<C><D>_<E>``; single precision runs without tensor cores."""
     precision = Precision.TF32 if "tf32" in match.string else _WRITTEN[match[1]]
-    return Reading(precision, tensor_core=precision is not Precision.FP32)
+    return KernelFormat(precision, tensor_core=precision is not Precision.FP32)
 
 
-def _cutlass3(match: re.Match[str]) -> Reading:
+def _cutlass3(match: re.Match[str]) -> KernelFormat:
     """Read ``cutlass3x_smNN_tensorop_…gemm_<A>_<B>_``; single precision on tensor cores is TF32."""
     is_matrix, precision = match[1] == "tensorop", _WRITTEN[match[2]]
     is_tf32 = is_matrix and precision is Precision.FP32
-    return Reading(Precision.TF32 if is_tf32 else precision, tensor_core=is_matrix)
+    return KernelFormat(Precision.TF32 if is_tf32 else precision, tensor_core=is_matrix)
 
 
-def _instruction(match: re.Match[str]) -> Reading:
+def _instruction(match: re.Match[str]) -> KernelFormat:
     """Read names with an accumulator's letter and the shape of the instruction: ``s1688gemm``."""
     after = _AFTER_SHAPE.match(match.string, match.end())
     written = match[4] or (after[1] if after else None) or match[1]
@@ -148,29 +148,29 @@ def _instruction(match: re.Match[str]) -> Reading:
         precision = Precision.TF32 if is_tf32 else Precision.FP16
     else:
         precision = _GEMM_LETTERS[match[2]]
-    return Reading(precision, tensor_core=True)
+    return KernelFormat(precision, tensor_core=True)
 
 
-def _composable(match: re.Match[str]) -> Reading | None:
+def _composable(match: re.Match[str]) -> KernelFormat | None:
     """Read mangled Composable Kernel names: ``DF16b`` is BF16, ``DF16_`` FP16, ``ttt`` BF16."""
     name = match.string
     is_matrix = _CK_MATRIX.search(name) is not None
     if "DF16b" in name or _CK_USHORT.search(name):
-        return Reading(Precision.BF16, tensor_core=is_matrix)
-    return Reading(Precision.FP16, tensor_core=is_matrix) if "DF16_" in name else None
+        return KernelFormat(Precision.BF16, tensor_core=is_matrix)
+    return KernelFormat(Precision.FP16, tensor_core=is_matrix) if "DF16_" in name else None
 
 
-def _matrix(*written: str) -> Reading | None:
+def _matrix(*written: str) -> KernelFormat | None:
     """Return the widest of some types, the first of equals, on matrix units."""
     types = [_WRITTEN[item] for item in written if item in _WRITTEN]
     widest = max(types, key=lambda item: _BITS[item], default=None)
-    return Reading(widest, tensor_core=True) if widest else None
+    return KernelFormat(widest, tensor_core=True) if widest else None
 
 
 _A_TYPE = r"bf16|tf32|f16|f32|f64|e4m3|e5m2|e2m1|i8|s8|u8"
 _A_CORE = r"(?:volta|ampere|maxwell|turing|hopper|sm\d|simt|cudnn)"
 # A gap never passes a second beginning: a search would else scan the rest of a name from each.
-_LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | None]], ...] = (
+_LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], KernelFormat | None]], ...] = (
     (re.compile(r"Cijk_[A-Z][a-z]+_[A-Z][a-z]+_((?:(?!Cijk_).)+?)_MT\d"), _tensile),
     (re.compile(r"nvjet_(?:sm\d+_)?([a-z]{3,5})_"), _nvjet),
     (
@@ -194,7 +194,7 @@ _LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | Non
             r"|(?:^|[\s:_])([shdcz])gemm(?:_|\b)|\bg?([cz])gemm_"
         ),
         # On ordinary cores: ``volta_sgemm``, ``scudnn``, ``simt_sgemm``.
-        lambda found: Reading(_GEMM_LETTERS[found[found.lastindex or 1]], tensor_core=False),
+        lambda found: KernelFormat(_GEMM_LETTERS[found[found.lastindex or 1]], tensor_core=False),
     ),
     # MIOpen's implicit GEMMs: ``igemm_fwd_gtcx3_nhwc_bf16_…``.
     (

@@ -63,7 +63,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class OperatorWork:
     """What one call of an operator computes.
 
     Attributes:
@@ -81,7 +81,7 @@ class Work:
     product: tuple[int, ...] = ()
 
 
-def work_of(name: str, inputs: Inputs) -> Work | None:
+def work_of(name: str, inputs: Inputs) -> OperatorWork | None:
     """Return the work of an operator; ``None`` where it has no formula or its inputs do not fit.
 
     Example:
@@ -97,8 +97,8 @@ def has_formula(name: str) -> bool:
     return name in _FORMULAS
 
 
-def _product(m: int, n: int, k: int, *, n_batches: int = 1) -> Work:
-    return Work(
+def _product(m: int, n: int, k: int, *, n_batches: int = 1) -> OperatorWork:
+    return OperatorWork(
         kind=WorkClass.MATMUL,
         flops=2 * n_batches * m * n * k,
         least_elements=n_batches * (m * k + k * n + m * n),
@@ -106,10 +106,10 @@ def _product(m: int, n: int, k: int, *, n_batches: int = 1) -> Work:
     )
 
 
-def _mm_at(place: int) -> Callable[[Inputs], Work | None]:
+def _mm_at(place: int) -> Callable[[Inputs], OperatorWork | None]:
     """Return the formula of (M, K) x (K, N), the first of which is at ``place``."""
 
-    def formula(inputs: Inputs) -> Work | None:
+    def formula(inputs: Inputs) -> OperatorWork | None:
         left, right = inputs.shape(place, 2), inputs.shape(place + 1, 2)
         if left is None or right is None or left[1] != right[0]:
             return None
@@ -118,7 +118,7 @@ def _mm_at(place: int) -> Callable[[Inputs], Work | None]:
     return formula
 
 
-def _mm_transposed(inputs: Inputs) -> Work | None:
+def _mm_transposed(inputs: Inputs) -> OperatorWork | None:
     """Return the work of (M, K) x (N, K): the second is given as a layer holds its weights."""
     left, right = inputs.shape(0, 2), inputs.shape(1, 2)
     if left is None or right is None or left[1] != right[1]:
@@ -126,8 +126,8 @@ def _mm_transposed(inputs: Inputs) -> Work | None:
     return _product(left[0], right[0], left[1])
 
 
-def _bmm_at(place: int) -> Callable[[Inputs], Work | None]:
-    def formula(inputs: Inputs) -> Work | None:
+def _bmm_at(place: int) -> Callable[[Inputs], OperatorWork | None]:
+    def formula(inputs: Inputs) -> OperatorWork | None:
         left, right = inputs.shape(place, 3), inputs.shape(place + 1, 3)
         if left is None or right is None or left[0] != right[0] or left[2] != right[1]:
             return None
@@ -136,7 +136,7 @@ def _bmm_at(place: int) -> Callable[[Inputs], Work | None]:
     return formula
 
 
-def _grouped_mm(inputs: Inputs) -> Work | None:
+def _grouped_mm(inputs: Inputs) -> OperatorWork | None:
     """Return the work of groups of products: each row, or column, belongs to one group."""
     left, right = inputs.shape(0, 2, 3), inputs.shape(1, 2, 3)
     if left is None or right is None or left[-1] != right[-2]:
@@ -157,7 +157,7 @@ class _Convolution:
     transposed: int | None = None
 
 
-def _convolution(places: _Convolution, inputs: Inputs) -> Work | None:
+def _convolution(places: _Convolution, inputs: Inputs) -> OperatorWork | None:
     x, weight = inputs.shape(0, 3, 4, 5), inputs.shape(1, 3, 4, 5)
     if x is None or weight is None or len(x) != len(weight):
         return None
@@ -202,23 +202,23 @@ def _spread(option: Any, n_dims: int) -> Shape | None:
     return option * n_dims if len(option) == 1 else option if len(option) == n_dims else None
 
 
-def _of_convolution(flops: int, least_elements: int) -> Work:
-    return Work(kind=WorkClass.CONVOLUTION, flops=flops, least_elements=least_elements)
+def _of_convolution(flops: int, least_elements: int) -> OperatorWork:
+    return OperatorWork(kind=WorkClass.CONVOLUTION, flops=flops, least_elements=least_elements)
 
 
-def _convolution_forward(inputs: Inputs) -> Work | None:
+def _convolution_forward(inputs: Inputs) -> OperatorWork | None:
     places = _Convolution(stride=3, padding=4, dilation=5, transposed=6, groups=8)
     return _convolution(places, inputs)
 
 
-def _library_convolution(inputs: Inputs) -> Work | None:
+def _library_convolution(inputs: Inputs) -> OperatorWork | None:
     """Return the work of cuDNN's or MIOpen's convolution; MIOpen's has a bias before options."""
     first = 2 if inputs.value(2) is not None else 3
     places = _Convolution(padding=first, stride=first + 1, dilation=first + 2, groups=first + 3)
     return _convolution(places, inputs)
 
 
-def _convolution_backward(inputs: Inputs) -> Work | None:
+def _convolution_backward(inputs: Inputs) -> OperatorWork | None:
     """Return the work of the gradients of input and weight, those that are computed."""
     out, x, weight = (inputs.shape(place, 3, 4, 5) for place in range(3))
     is_transposed, computed = inputs.value(7), inputs.value(10)
@@ -254,7 +254,7 @@ class _Attention:
     longest: int | None = None
 
 
-def _attention(places: _Attention, inputs: Inputs) -> Work | None:
+def _attention(places: _Attention, inputs: Inputs) -> OperatorWork | None:
     at = places.query
     query, key, value = (inputs.shape(at + place, 3, 4) for place in range(3))
     if query is None or key is None or value is None or len({*map(len, (query, key, value))}) > 1:
@@ -280,7 +280,7 @@ def _attention(places: _Attention, inputs: Inputs) -> Work | None:
 
 def _packed_attention(
     places: _Attention, inputs: Inputs, shapes: tuple[Shape, Shape, Shape]
-) -> Work | None:
+) -> OperatorWork | None:
     """Return an upper bound for sequences of several lengths that lie one behind the other."""
     query = shapes[0]
     longest = None if places.longest is None else inputs.value(places.longest + 1)
@@ -297,13 +297,13 @@ def _of_attention(
     *,
     is_half: bool,
     is_at_most: bool,
-) -> Work:
+) -> OperatorWork:
     query, key, value = shapes
     width, value_width = query[-1], value[-1]
     each = 3 * width + 2 * value_width if places.is_backward else width + value_width
     n_outputs = prod(query[:-1]) * value_width
     n_elements = prod(query) + prod(key) + prod(value) + n_outputs
-    return Work(
+    return OperatorWork(
         kind=WorkClass.ATTENTION,
         flops=2 * n_pairs * each // (2 if is_half else 1),
         least_elements=n_elements * (2 if places.is_backward else 1),
@@ -336,7 +336,7 @@ _ATTENTIONS: Mapping[str, _Attention] = {
     ),
     "flash_attn::_flash_attn_backward": _Attention(query=1, causal=11, is_backward=True),
 }
-_FORMULAS: Mapping[str, Callable[[Inputs], Work | None]] = {
+_FORMULAS: Mapping[str, Callable[[Inputs], OperatorWork | None]] = {
     **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), _mm_at(0)),
     **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), _mm_at(1)),
     **dict.fromkeys(("aiter::gemm_a16w16", "vllm::rocm_unquantized_gemm"), _mm_transposed),

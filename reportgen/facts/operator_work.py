@@ -18,7 +18,7 @@ import numpy as np
 from reportgen.arrays import Mask, Rows
 from reportgen.facts.device_busy import communication_rows, rows_named
 from reportgen.facts.kernel_names import Precision, read_computing, short_name
-from reportgen.facts.operator_flops import Inputs, Work, WorkClass, has_formula, work_of
+from reportgen.facts.operator_flops import Inputs, OperatorWork, WorkClass, has_formula, work_of
 from reportgen.facts.operators import launching_operators, slices_around, slices_open_at
 from reportgen.facts.traced_steps import step_rows
 from reportgen.merging import joint_codes, sums_by_code
@@ -78,7 +78,7 @@ class OperatorKey:
     has_operator: bool
     input_dims: str
     precision: Precision
-    work: Work | None
+    work: OperatorWork | None
     least_bytes: int | None
 
     @property
@@ -230,7 +230,7 @@ def _word(words: tuple[str, ...], code: int) -> str:
     return "" if code == NONE else words[code]
 
 
-def _class_of(name: str, kind: int, work: Work | None) -> WorkClass:
+def _class_of(name: str, kind: int, work: OperatorWork | None) -> WorkClass:
     """Return the class of a call, also where inputs or the operator are missing: by its name."""
     if work:
         return work.kind

@@ -16,7 +16,7 @@ from reportgen.arrays import Counts, Integers, Mask, Rows
 from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
-from reportgen.facts.kernel_names import Reading
+from reportgen.facts.kernel_names import KernelFormat
 from reportgen.merging import concat, merged, rows_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -89,7 +89,7 @@ def _are_operators(trace: RankTrace) -> Mask:
 
 
 @fact
-def kernel_readings(trace: RankTrace, more_names: str | None) -> dict[str, Reading]:
+def kernel_readings(trace: RankTrace, more_names: str | None) -> dict[str, KernelFormat]:
     """Return the number format of each kernel of a rank, as its name says it.
 
     ``more_names`` is a regular expression of further names of communication.

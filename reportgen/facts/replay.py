@@ -40,7 +40,7 @@ Places = Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
+class LaunchRuns:
     """Runs of operations whose launches the same waits delay, in order.
 
     Attributes:
@@ -55,7 +55,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
+class ReplayedRank:
     """The replayed part of a rank: the device that ran most, and the calls in which its host waits.
 
     Attributes:
@@ -89,7 +89,7 @@ class Track:
     for_op: Places
     lead_ns: Times
     rest_ns: Times
-    runs: Runs
+    runs: LaunchRuns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class Change:
 
 
 @fact
-def track_of(trace: RankTrace) -> Track | None:
+def track_of(trace: RankTrace) -> ReplayedRank | None:
     """Return the replayed part of a rank, ``None`` where it ran nothing in its headline window."""
     windows = device_busy.windows_of(trace)
     if not windows:
@@ -132,7 +132,7 @@ def track_of(trace: RankTrace) -> Track | None:
     low_ns, high_ns = trace.calls.start_ns[waits], trace.calls.end_ns[waits]
     is_known, op_end_ns = for_op != NONE, end_ns[for_op]
     has_steps = window.kind is device_busy.WindowKind.STEPS
-    track = Track(
+    track = ReplayedRank(
         window=window,
         done_ns=NEVER,
         host_end_ns=int(steps.end_ns.max()) if has_steps else NEVER,
@@ -153,7 +153,7 @@ def track_of(trace: RankTrace) -> Track | None:
     return replace(track, done_ns=_end_ns(track, _NOTHING, is_free=is_free, length_ns=length_ns))
 
 
-def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> Runs:
+def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> LaunchRuns:
     """Return runs that end where the host waits for an operation, or other waits are over."""
     place = np.arange(base_ns.size)
     # An operation is played before the first wait for it or a later one.
@@ -164,7 +164,7 @@ def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> Runs:
     is_first = np.concatenate(([True], n_waits[1:] != n_waits[:-1], [False]))
     is_first[for_op + 1] = True
     first = np.flatnonzero(is_first[:-1])
-    return Runs(
+    return LaunchRuns(
         first=first,
         n_waits=n_waits[first],
         before=np.searchsorted(first, for_op, side="right"),
@@ -194,7 +194,7 @@ def _launches(trace: RankTrace, rows: Places, gap_ns: Times) -> tuple[Times, Tim
     return base_ns, np.where(is_late, delay_ns, np.minimum(delay_ns, usual_ns)), rest_ns
 
 
-def from_pinned(trace: RankTrace, track: Track) -> Change:
+def from_pinned(trace: RankTrace, track: ReplayedRank) -> Change:
     """Return copies as from pinned memory: they are faster, and the host does not wait.
 
     A call that copies from pageable memory returns when the last piece is staged, a little before
@@ -217,7 +217,7 @@ def from_pinned(trace: RankTrace, track: Track) -> Change:
     )
 
 
-def waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:
+def waits_of(trace: RankTrace, track: ReplayedRank, is_meant: Mask) -> Mask:
     """Return an (m,) mask of the waits that are calls of some copies, an (n_ops,) mask."""
     launches = trace.gpu_ops.launch[is_meant & device_busy.blocking_copies(trace)]
     return np.asarray(np.isin(track.waits, launches))
@@ -247,7 +247,7 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     return waits, np.where(last >= 0, by_end[last], NONE)
 
 
-def won_ns(track: Track, changes: Sequence[Change]) -> int:
+def won_ns(track: ReplayedRank, changes: Sequence[Change]) -> int:
     """Return by how much the window of a rank becomes shorter with all changes, 0 or more."""
     spared = join((_NOTHING, *(item.spared for item in changes if item.spared is not None)))
     is_free = np.zeros(track.waits.shape, dtype=bool)
@@ -273,7 +273,7 @@ def won_by_pinning_ns(trace: RankTrace) -> int:
 _NOTHING = Union(start_ns=np.empty(0, dtype=np.int64), end_ns=np.empty(0, dtype=np.int64))
 
 
-def _end_ns(track: Track, spared: Union, *, is_free: Mask, length_ns: Times) -> int:
+def _end_ns(track: ReplayedRank, spared: Union, *, is_free: Mask, length_ns: Times) -> int:
     """Return when a rank is done that is spared some work and some waits.
 
     Between two waits of the host the device is done with an operation after it was ready for the

@@ -17,7 +17,7 @@ from reportgen.merging import rows_by_code, sums_by_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class MeetingWaits:
     """How long ranks waited in meetings with nothing computed beside it, in ns.
 
     A rank of thousands meets a few others: one row is one rank in one meeting, in the order of
@@ -39,7 +39,7 @@ class Waiting:
     lost_ns: Integers
 
 
-def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> Waiting:
+def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> MeetingWaits:
     """Return how long the ranks waited; ``begins_ns`` is when each rank's window begins, UTC."""
     ranks, place = np.unique(meetings.members.rank, return_inverse=True)
     worlds = worlds_of(meetings)
@@ -52,7 +52,7 @@ def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> Waiting:
         so_far_ns = np.minimum(np.cumsum(lost_ns[rows]), budget_ns)
         apart_ns[at] = so_far_ns[-1]
         lost_ns[rows] -= np.diff(so_far_ns, prepend=0)
-    return Waiting(
+    return MeetingWaits(
         ranks=tuple(ranks.tolist()),
         world=world,
         apart_ns=apart_ns,
@@ -81,7 +81,7 @@ class LateRank:
     without_worst_ns: int
 
 
-def late_ranks(waiting: Waiting) -> list[LateRank]:
+def late_ranks(waiting: MeetingWaits) -> list[LateRank]:
     """Return each rank as the late one, the one for which the others wait most first.
 
     A rank that waits for another one in one group, and makes those of its next group wait as long,

@@ -55,7 +55,7 @@ class _Trace(msgspec.Struct, frozen=True):
     paused: list[tuple[_Int, _Int]] = []
 
 
-class _Work(msgspec.Struct, frozen=True):
+class _WorkSums(msgspec.Struct, frozen=True):
     n: _Int = 0
     wall_ns: _Int = 0
     cpu_ns: _Int = 0
@@ -77,8 +77,8 @@ class RankCard(msgspec.Struct):
     world_size: _Int | None = None
     step_ends: list[tuple[_Int, _Int]] = []
     trace: _Trace = _Trace()
-    waits: _Work | None = None
-    loaders: _Work | None = None
+    waits: _WorkSums | None = None
+    loaders: _WorkSums | None = None
 
     @property
     def worker(self) -> str:
@@ -109,7 +109,7 @@ class RankCard(msgspec.Struct):
         return self.world_size == 1 or (self.world_size is None and self.rank is None)
 
 
-class Fault(msgspec.Struct):
+class ProcessFault(msgspec.Struct):
     """A problem in a process, without its words."""
 
     kind: str = ""
@@ -177,7 +177,7 @@ def work_of(cards: Sequence[RankCard]) -> tuple[RecordedWork, ...]:
     )
 
 
-def faults_of(content: bytes) -> Sequence[Fault]:
+def faults_of(content: bytes) -> Sequence[ProcessFault]:
     """Return the faults of a process; broken lines are skipped."""
-    lines = (card_of(line, Fault) for line in content.splitlines())
+    lines = (card_of(line, ProcessFault) for line in content.splitlines())
     return [fault for fault in lines if fault is not None]

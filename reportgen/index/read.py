@@ -16,7 +16,7 @@ from reportgen.index.model import Index, JobRow
 from reportgen.plain_files import MOST_BYTES, read_entry, refuse_oddity
 from reportgen.report import Figures, RankedFinding, Report, Setup, codec
 from reportgen.results import Severity
-from reportgen.storage import TrainingJob, is_job_name, is_remote, open_location, training_jobs
+from reportgen.storage import DescribedJob, is_job_name, is_remote, open_location, training_jobs
 from reportgen.units import iso_utc, seconds
 
 REPORT_FILE = "report.json"
@@ -82,7 +82,7 @@ def _below(place: str) -> Iterator[JobRow]:
     return _in_bucket(place) if is_remote(place) else _in_folder(place)
 
 
-def _listed(job: TrainingJob) -> JobRow:
+def _listed(job: DescribedJob) -> JobRow:
     started_ns = job.started_ns or job.created_ns
     ended = job.ended_ns is not None and started_ns is not None
     path = f"sagemaker:{job.region}/{job.name}"

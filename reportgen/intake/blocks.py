@@ -13,7 +13,7 @@ from reportgen.profile.column_file import (
     LARGE_BYTES,
     ColumnFile,
     Columns,
-    Stretch,
+    ColumnStretch,
     count_present,
 )
 from reportgen.profile.system import device_order, empty_system
@@ -37,7 +37,7 @@ class TableBuilder:
         self.n_duplicates = 0
         self._fresh: list[ticks.Grid] = []
         self._tick_us: list[NDArray[np.int64]] = []
-        self._stretches: list[Stretch] = []
+        self._stretches: list[ColumnStretch] = []
         self._file = ColumnFile()
         self._carry = ticks.no_rows()
         self._late: list[ticks.Rows] = []
@@ -99,7 +99,7 @@ class TableBuilder:
             self._stretches.append(self._kept(self._fresh))
         self._fresh = []
 
-    def _kept(self, grids: Sequence[ticks.Grid]) -> Stretch:
+    def _kept(self, grids: Sequence[ticks.Grid]) -> ColumnStretch:
         return self._file.keep(
             lambda place: np.concatenate([grid.column(place) for grid in grids]),
             n_columns=max(grid.values.shape[1] for grid in grids),

@@ -21,7 +21,7 @@ from reportgen.formats.recorder import (
     NODE_CARD,
     RANK_CARD,
     RUN,
-    Fault,
+    ProcessFault,
     RankCard,
     RunCard,
     card_of,
@@ -198,7 +198,7 @@ def _remark_losses(
         problems.remark(f"{n_lost:,} events could not be written and are missing.")
 
 
-def _remark_faults(faults: Iterable[Fault], problems: Diagnostics) -> None:
+def _remark_faults(faults: Iterable[ProcessFault], problems: Diagnostics) -> None:
     told = Counter((it.kind, printable(it.hook), printable(it.error)) for it in faults)
     for (kind, hook, error), count in sorted(told.items()):
         text = _sentence(kind, hook, error)

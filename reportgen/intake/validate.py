@@ -30,18 +30,18 @@ _LATEST_S = 9.2e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ValueLimits:
     """Limits of series: (n_series,) float64 smallest and largest possible values."""
 
     least: NDArray[np.float64]
     most: NDArray[np.float64]
 
 
-def limits_of(series: Sequence[Series]) -> Limits:
+def limits_of(series: Sequence[Series]) -> ValueLimits:
     """Return 0-100 for percentages, 0-``MOST_RATE`` for rates, anything for unknown metrics."""
     kinds = [item.kind for item in series]
     most_known = [100.0 if kind is not None and kind.is_percent else MOST_RATE for kind in kinds]
-    return Limits(
+    return ValueLimits(
         least=np.array([-np.inf if kind is None else 0.0 for kind in kinds]),
         most=np.where([kind is None for kind in kinds], np.inf, most_known),
     )
@@ -50,7 +50,7 @@ def limits_of(series: Sequence[Series]) -> Limits:
 def valid_rows(
     raw: Sequence[RawRows],
     files: Sequence[SystemFile],
-    limits: Limits,
+    limits: ValueLimits,
     problems: Diagnostics,
 ) -> Rows:
     """Return the samples of some files; see ``valid_lines``.
@@ -75,7 +75,7 @@ _FEW_LINES = 1_000
 
 
 def _is_flawless(
-    raw: RawRows, starts_s: NDArray[np.float64], limits: Limits, *, length_s: float
+    raw: RawRows, starts_s: NDArray[np.float64], limits: ValueLimits, *, length_s: float
 ) -> bool:
     after_s = raw.time_s - starts_s
     return bool(
@@ -87,7 +87,7 @@ def _is_flawless(
     )
 
 
-def valid_lines(raw: RawRows, file: SystemFile, limits: Limits, problems: Diagnostics) -> Rows:
+def valid_lines(raw: RawRows, file: SystemFile, limits: ValueLimits, problems: Diagnostics) -> Rows:
     """Return the lines of a file that are samples; count broken and impossible ones, and odd times.
 
     A sample far from the minute in the file's name is left out.

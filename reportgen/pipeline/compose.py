@@ -19,7 +19,7 @@ from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.report import codec
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import encode
-from reportgen.storage import TrainingJob
+from reportgen.storage import DescribedJob
 from reportgen.units import NS_PER_MS, seconds
 
 _LONGEST_SOURCE = 4_096
@@ -34,7 +34,7 @@ def compose_report(
     contents: Mapping[RuleId, bytes] | None = None,
     range_text: str | None = None,
     is_watched: bool = False,
-    described: TrainingJob | None = None,
+    described: DescribedJob | None = None,
 ) -> report.Report:
     """Return the report of a job: summary, ranked findings, data quality, results.
 
@@ -119,7 +119,7 @@ def _recording_of(parts: Sequence[Measured]) -> Recording | None:
 
 def _status(
     recording: Recording | None,
-    described: TrainingJob | None,
+    described: DescribedJob | None,
     *,
     is_running: bool,
     is_finished: bool,

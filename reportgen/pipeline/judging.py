@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reportgen.pipeline.compose import compose_report
-from reportgen.pipeline.measuring import Outcome, Work
+from reportgen.pipeline.measuring import MeasuringTask, Outcome
 from reportgen.pipeline.options import Options, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.report import Report
 from reportgen.rules.runner import judge_each
 
 
-def judge(work: Work, outcome: Outcome, options: Options, watcher: Watcher) -> Report:
+def judge(work: MeasuringTask, outcome: Outcome, options: Options, watcher: Watcher) -> Report:
     """Return the report of what the rules say, without its timeline."""
     measured, missing = outcome
     with timed(watcher, "rules") as step:

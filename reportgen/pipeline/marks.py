@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reportgen.report import RankedFinding
-from reportgen.timeline.moments import Mark
+from reportgen.timeline.moments import FindingMark
 from reportgen.units import NS_PER_S
 
 
-def marks_of(findings: Iterable[RankedFinding]) -> dict[str, Mark]:
+def marks_of(findings: Iterable[RankedFinding]) -> dict[str, FindingMark]:
     """Return the findings that name a time, by their ids."""
     return {
-        item.finding.id: Mark(
+        item.finding.id: FindingMark(
             title=item.finding.title,
             said_by=f"{item.finding.severity}, {item.rule} {item.finding.id}",
             severity=item.finding.severity.value,

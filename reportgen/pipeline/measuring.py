@@ -36,7 +36,7 @@ PACKED = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class MeasuringTask:
     """The measurements of a job, and who makes them; it ``may_miss`` parts that a cluster loses.
 
     ``scheduler`` is the address of a Dask cluster, empty where this machine does the work.
@@ -58,7 +58,7 @@ class Work:
 Outcome = tuple[Sequence[Measured], Sequence[SourceNote]]
 
 
-def measure(work: Work, watcher: Watcher) -> Outcome:
+def measure(work: MeasuringTask, watcher: Watcher) -> Outcome:
     """Return the measurements of each part, in their order, and a note for each missing part.
 
     Raises:
@@ -88,7 +88,7 @@ def _amount(measured: Sequence[Measured]) -> tuple[int, int]:
     return sum(part.n_rows for part in measured), sum(part.n_files for part in measured)
 
 
-def executor_for(work: Work, watcher: Watcher) -> Executor:
+def executor_for(work: MeasuringTask, watcher: Watcher) -> Executor:
     """Return who works on a job's parts: the cluster that was asked for, or who suits them best.
 
     Large traces are read in Python, which processes do at the same time and threads do not.
@@ -110,7 +110,7 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
     return ProcessExecutor(on_progress=watcher.progress) if is_large else LocalExecutor()
 
 
-def _run(work: Work, watcher: Watcher) -> Outcome:
+def _run(work: MeasuringTask, watcher: Watcher) -> Outcome:
     """Measure all parts: here, in other processes, or on a cluster."""
     parts = work.job.parts
     executor = executor_for(work, watcher)
@@ -161,7 +161,7 @@ def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRe
         return replace(measured, lanes=here.of(part).read_bytes())
 
 
-def _put_lanes(measured: Sequence[Measured], work: Work) -> None:
+def _put_lanes(measured: Sequence[Measured], work: MeasuringTask) -> None:
     """Write the files of lanes that came back from elsewhere."""
     parts = {part.node: part for part in work.job.parts}
     for one in measured:

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Protocol
 
 from reportgen.report import Report
-from reportgen.storage import TrainingJob
+from reportgen.storage import DescribedJob
 from reportgen.text import format_bytes, format_count
 
 
@@ -79,7 +79,7 @@ class Options:
     force: bool = False
     engine: str = "auto"
     allows_missing: bool = False
-    described: TrainingJob | None = None
+    described: DescribedJob | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

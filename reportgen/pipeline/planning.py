@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reportgen.pipeline.measuring import Work
+from reportgen.pipeline.measuring import MeasuringTask
 from reportgen.pipeline.options import Options, TimelineDetail
 from reportgen.pipeline.work import rules_for
 from reportgen.profile import JobProfile
@@ -11,7 +11,7 @@ from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.rules.timeline import RULE as TIMELINE
 
 
-def plan(job: JobProfile, options: Options, scheduler: str) -> Work:
+def plan(job: JobProfile, options: Options, scheduler: str) -> MeasuringTask:
     """Return the work on a job, of which nothing was read yet.
 
     Of the rules only those of samples are imported, where no other can run or is named.
@@ -26,7 +26,7 @@ def plan(job: JobProfile, options: Options, scheduler: str) -> Work:
     if options.timeline is TimelineDetail.OFF:
         chosen = tuple(rule for rule in chosen if rule.id != TIMELINE.id)
     modules, folders = foreign_modules(chosen)
-    return Work(
+    return MeasuringTask(
         job=job,
         rules=chosen,
         params=resolve_params(rules, options.settings),

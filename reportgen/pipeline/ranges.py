@@ -11,7 +11,7 @@ import numpy as np
 from reportgen.arrays import Instants
 from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, read
-from reportgen.pipeline.measuring import Work
+from reportgen.pipeline.measuring import MeasuringTask
 from reportgen.pipeline.options import Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.profile import NO_STEP, JobProfile, NodeProfile, PartRef, SpanTable, TimeRange
@@ -102,7 +102,7 @@ def check_uncut(wanted: Wanted | None, cycle: int = 1) -> None:
         )
 
 
-def cut(work: Work, wanted: Wanted | None, watcher: Watcher) -> Work:
+def cut(work: MeasuringTask, wanted: Wanted | None, watcher: Watcher) -> MeasuringTask:
     """Return the work on the range that was asked for."""
     if wanted is None:
         return work

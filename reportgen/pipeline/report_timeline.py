@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reportgen.errors import writing
 from reportgen.pipeline.marks import marks_of
-from reportgen.pipeline.measuring import Work
+from reportgen.pipeline.measuring import MeasuringTask
 from reportgen.pipeline.options import TimelineDetail, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt
@@ -20,14 +20,14 @@ from reportgen.timeline import BUDGET_BYTES, timeline_of
 _RULE = "Timeline"
 
 
-def with_lanes(work: Work, folder: Path) -> Work:
+def with_lanes(work: MeasuringTask, folder: Path) -> MeasuringTask:
     """Return the work with a place for its lanes, where the rule that shows them runs."""
     lanes = StagedAt(folder=folder / "lanes", n_parts=len(work.job.parts))
     return replace(work, lanes=lanes if any(rule.id == _RULE for rule in work.rules) else None)
 
 
 def add_timeline(
-    report: Report, work: Work, detail: TimelineDetail, watcher: Watcher, *, folder: Path
+    report: Report, work: MeasuringTask, detail: TimelineDetail, watcher: Watcher, *, folder: Path
 ) -> Report:
     """Add its timeline to a report saved in a folder, and remove the lanes that were staged.
 

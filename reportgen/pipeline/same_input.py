@@ -17,7 +17,7 @@ from pathlib import Path
 from reportgen.engine.software import software
 from reportgen.errors import ReportgenError, writing
 from reportgen.intake.open_part import SAY_CHANGED
-from reportgen.pipeline.measuring import Outcome, Work
+from reportgen.pipeline.measuring import MeasuringTask, Outcome
 from reportgen.pipeline.options import Options
 from reportgen.plain_files import read_entry
 from reportgen.profile import PartRef, Quality
@@ -30,7 +30,7 @@ _YOUNG_NS = 2 * 10**9
 """A file that changed so lately may change again within one tick of its file system's clock."""
 
 
-def input_digest(work: Work, options: Options) -> str:
+def input_digest(work: MeasuringTask, options: Options) -> str:
     """Return a hash of everything that the results depend on; empty where that may yet change.
 
     That is the name, size and time or ETag of each file, the job as it was listed, the rules with
@@ -91,7 +91,7 @@ def report_of_same_input(digest: str, options: Options) -> Report | None:
 
 
 def note_input(
-    digest: str, work: Work, options: Options, *, outcome: Outcome, folder: Path
+    digest: str, work: MeasuringTask, options: Options, *, outcome: Outcome, folder: Path
 ) -> None:
     """Write beside a saved report of which input it is, unless the next run may see another one.
 

@@ -23,7 +23,7 @@ _NUMBER_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class ColumnStretch:
     """Some rows of all columns, one column after the other: in memory, or in a file.
 
     Attributes:
@@ -57,7 +57,7 @@ class Columns(Sequence[Floats]):
     ``places`` says which column of the stretches each of them is.
     """
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[ColumnStretch, ...]
     places: tuple[int, ...]
 
     def __len__(self) -> int:
@@ -86,7 +86,9 @@ class ColumnFile:
         self._file: IO[bytes] | None = None
         self._n_bytes = 0
 
-    def keep(self, column: Callable[[int], Floats], *, n_columns: int, n_rows: int) -> Stretch:
+    def keep(
+        self, column: Callable[[int], Floats], *, n_columns: int, n_rows: int
+    ) -> ColumnStretch:
         """Return what ``column`` gives for each place as a stretch.
 
         Where the disk is full it stays in memory.
@@ -98,16 +100,18 @@ class ColumnFile:
         held = np.empty((n_columns, n_rows))
         for place in range(n_columns):
             held[place] = column(place)
-        return Stretch(n_columns=n_columns, n_rows=n_rows, held=held)
+        return ColumnStretch(n_columns=n_columns, n_rows=n_rows, held=held)
 
-    def _written(self, column: Callable[[int], Floats], n_columns: int, n_rows: int) -> Stretch:
+    def _written(
+        self, column: Callable[[int], Floats], n_columns: int, n_rows: int
+    ) -> ColumnStretch:
         file = self._file or tempfile.TemporaryFile(prefix="reportgen-", buffering=0)  # noqa: SIM115  # the last column closes it
         self._file = file
         file.seek(self._n_bytes)
         for place in range(n_columns):
             column(place).tofile(file)
         first_byte, self._n_bytes = self._n_bytes, file.tell()
-        return Stretch(n_columns=n_columns, n_rows=n_rows, file=file, first_byte=first_byte)
+        return ColumnStretch(n_columns=n_columns, n_rows=n_rows, file=file, first_byte=first_byte)
 
 
 def stored(column: Callable[[int], Floats], *, n_columns: int, n_rows: int) -> Columns:

@@ -11,15 +11,15 @@ from reportgen.profile.job import Clock, JobInfo, NodeId, SourceNote
 from reportgen.profile.memo import Memo
 from reportgen.profile.trace_tables import (
     CollectiveArgs,
-    Counters,
     Flows,
     GpuOps,
     HostCalls,
     HostSlices,
     MemoryEvents,
     Shadows,
-    Steps,
     SyncEvents,
+    TraceCounters,
+    TraceSteps,
     empty_table,
     n_rows,
 )
@@ -95,12 +95,12 @@ class RankTrace:
     gpu_ops: GpuOps
     calls: HostCalls
     slices: HostSlices
-    steps: Steps
+    steps: TraceSteps
     memory: MemoryEvents
     collectives: CollectiveArgs
     syncs: SyncEvents
     flows: Flows
-    counters: Counters = field(default_factory=partial(empty_table, Counters))
+    counters: TraceCounters = field(default_factory=partial(empty_table, TraceCounters))
     names: tuple[str, ...] = ()
     input_types: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()

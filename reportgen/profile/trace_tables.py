@@ -161,7 +161,7 @@ class Shadows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class TraceSteps:
     """Steps as the host saw them (``ProfilerStep#n``, else ``step_n``), sorted by start.
 
     Attributes:
@@ -261,7 +261,7 @@ class Flows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counters:
+class TraceCounters:
     """Values of counters, whatever the file calls them, sorted by time.
 
     Attributes:

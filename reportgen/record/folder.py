@@ -30,7 +30,7 @@ _PID_NAMESPACE = Path("/proc/self/ns/pid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
+class NodeClock:
     """A pair of wall and monotonic time: the common zero of all processes of a node."""
 
     wall_ns: int
@@ -42,19 +42,19 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class NodeFolder:
     """Where this node's part of a recording goes, and what it is called there."""
 
     root: Path
     node: str
-    clock: Clock
+    clock: NodeClock
 
 
-def read_clock() -> Clock:
+def read_clock() -> NodeClock:
     """Return the present pair; the wall time is that of the middle of the reading."""
     before_ns = time.monotonic_ns()
     wall_ns = time.time_ns()
-    return Clock(wall_ns=wall_ns, monotonic_ns=(before_ns + time.monotonic_ns()) // 2)
+    return NodeClock(wall_ns=wall_ns, monotonic_ns=(before_ns + time.monotonic_ns()) // 2)
 
 
 def boot_token() -> str:
@@ -64,7 +64,7 @@ def boot_token() -> str:
     return ""
 
 
-def open_recording(root: Path, *, with_host_name: bool) -> Recording:
+def open_recording(root: Path, *, with_host_name: bool) -> NodeFolder:
     """Join the recording in a folder, or begin one: claim a node or find this one's claim.
 
     Raises:
@@ -80,12 +80,14 @@ def open_recording(root: Path, *, with_host_name: bool) -> Recording:
     for name in names:
         path = nodes / f"{name}.json"
         if create_exclusively(path, claim):
-            return Recording(root=root, node=name, clock=clock)
+            return NodeFolder(root=root, node=name, clock=clock)
         held = _held_by(path)
         if held.get("identity") == machine or with_host_name:
             with suppress(KeyError, TypeError, ValueError):
-                clock = Clock(wall_ns=int(held["wall_ns"]), monotonic_ns=int(held["monotonic_ns"]))
-            return Recording(root=root, node=name, clock=clock)
+                clock = NodeClock(
+                    wall_ns=int(held["wall_ns"]), monotonic_ns=int(held["monotonic_ns"])
+                )
+            return NodeFolder(root=root, node=name, clock=clock)
     raise OSError(f"{root} holds more than {MOST_NODES} nodes")
 
 
@@ -199,7 +201,7 @@ def read_json(path: Path) -> Mapping[str, Any]:
 class SamplerLock:
     """Lets one process of a node sample it; the next one takes over when that one has ended."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: NodeFolder) -> None:
         self._stem = recording.root / "recorder" / "nodes" / f"{recording.node}.sampler-"
         self._generation = 1
         self._is_ours = False

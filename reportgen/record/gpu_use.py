@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from reportgen.record.folder import Recording, process_stat, read_json
+from reportgen.record.folder import NodeFolder, process_stat, read_json
 from reportgen.record.readings import Reading
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _MOST_ANCESTORS = 64
 class GpuUse:
     """Looks from time to time at the cards of the node's ranks and at the processes on GPUs."""
 
-    def __init__(self, recording: Recording, gpus: NvidiaGpus, command_pid: int) -> None:
+    def __init__(self, recording: NodeFolder, gpus: NvidiaGpus, command_pid: int) -> None:
         self._ranks = recording.root / "recorder" / "ranks"
         self._runs = recording.root / "recorder" / "runs"
         self._node = recording.node

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from reportgen.record.limits import Limits, Quota, online_cores
+from reportgen.record.limits import Quota, ResourceLimits, online_cores
 from reportgen.record.readings import Rates, Reading
 
 _BLOCK_DEVICES = Path("/sys/block")
@@ -25,7 +25,7 @@ _NO_IO_WAIT = "waiting for I/O (this system does not count it)"
 class Host:
     """Metrics of the machine. A metric that cannot be read is named in ``missing`` and left out."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ResourceLimits) -> None:
         self.missing: list[str] = []
         self._limits = limits
         self._quota = _binding_quota(limits)
@@ -127,7 +127,7 @@ class Host:
                 yield Reading("network", name, "Algorithm", rate)
 
 
-def _binding_quota(limits: Limits) -> Quota | None:
+def _binding_quota(limits: ResourceLimits) -> Quota | None:
     """Return the quota where it is less than the cores that the job may run on."""
     if limits.quota is None:
         return None

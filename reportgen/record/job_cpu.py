@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from reportgen.record.folder import Recording, process_stat, read_json
+from reportgen.record.folder import NodeFolder, process_stat, read_json
 from reportgen.record.readings import Rates, Reading
 
 _PROCESSES = Path("/proc")
@@ -23,7 +23,7 @@ class JobCpu:
     Where several recorders share a node, the commands of the others count as well.
     """
 
-    def __init__(self, recording: Recording, command_pid: int) -> None:
+    def __init__(self, recording: NodeFolder, command_pid: int) -> None:
         self.missing: list[str] = []
         self._runs = recording.root / "recorder" / "runs"
         self._node, self._command_pid = recording.node, command_pid

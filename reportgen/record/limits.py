@@ -57,7 +57,7 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ResourceLimits:
     """Resources that the job may use.
 
     Attributes:
@@ -71,13 +71,13 @@ class Limits:
     memory: MemoryLimit | None
 
 
-def read_limits(groups: Path = _CGROUPS, own_groups: Path = _OWN_GROUPS) -> Limits:
+def read_limits(groups: Path = _CGROUPS, own_groups: Path = _OWN_GROUPS) -> ResourceLimits:
     """Return the limits of this process, which the command inherits."""
     folders = list(_folders(groups, own_groups))
     quotas = [quota for folder in folders if (quota := _quota(folder)) is not None]
     memories = [limit for folder in folders if (limit := _memory(folder)) is not None]
     cores = tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else None
-    return Limits(
+    return ResourceLimits(
         cores=cores,
         quota=min(quotas, key=lambda quota: quota.cores, default=None),
         memory=min(memories, key=lambda limit: limit.limit_bytes, default=None),

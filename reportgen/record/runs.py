@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from reportgen.record.folder import (
-    Recording,
+    NodeFolder,
     create_exclusively,
     digest,
     identity,
@@ -30,10 +30,10 @@ _LAUNCHER_IDS = ("SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "PBS_JOBID", "LSB_JOBID"
 _END_MARKER = Path("system", "training_job_end.ts")
 
 
-class Run:
+class RecordedRun:
     """This run, from its entry in the folder to its end."""
 
-    def __init__(self, recording: Recording, command: Sequence[str]) -> None:
+    def __init__(self, recording: NodeFolder, command: Sequence[str]) -> None:
         """Enter the run.
 
         Raises:

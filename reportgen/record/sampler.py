@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from reportgen.record.folder import (
-    Recording,
+    NodeFolder,
     SamplerLock,
     replace_json,
 )
 from reportgen.record.gpu_use import GpuUse
 from reportgen.record.job_cpu import JobCpu
-from reportgen.record.limits import Limits, read_limits
+from reportgen.record.limits import ResourceLimits, read_limits
 from reportgen.record.minute_files import MinuteFiles
 from reportgen.record.readings import LineWriter, Reading, Source
 
@@ -32,7 +32,7 @@ class Sampler:
     """Samples a node while no other recorder does, until it is stopped."""
 
     def __init__(
-        self, recording: Recording, *, every_s: float, command_pid: int, version: str
+        self, recording: NodeFolder, *, every_s: float, command_pid: int, version: str
     ) -> None:
         """Prepare; nothing is loaded before the thread runs.
 
@@ -97,7 +97,7 @@ class Sampler:
         finally:
             lock.release()
 
-    def _open_sources(self, limits: Limits) -> None:
+    def _open_sources(self, limits: ResourceLimits) -> None:
         try:
             from reportgen.record.host import Host
 
@@ -113,7 +113,7 @@ class Sampler:
             self._gpu_use = GpuUse(self._recording, gpus, self._command_pid)
             self._sources.insert(0, gpus)  # their stamps are the anchors of ticks
 
-    def _sample(self, limits: Limits) -> None:
+    def _sample(self, limits: ResourceLimits) -> None:
         clock = self._recording.clock
         begun_ns = next_ns = clock.now_ns()
         next_card_ns = next_look_ns = begun_ns
@@ -140,14 +140,14 @@ class Sampler:
         if readings:
             self._files.write(self._lines.lines(readings, now_ns), now_ns)
 
-    def _write_card(self, limits: Limits, begun_ns: int, now_ns: int) -> None:
+    def _write_card(self, limits: ResourceLimits, begun_ns: int, now_ns: int) -> None:
         """Write what the report says of the recording itself."""
         root, node = self._recording.root, self._recording.node
         with suppress(OSError):
             name = "recorder.json" if node == "node-1" else f"recorder.{node}.json"
             replace_json(root / name, self._card(limits, begun_ns, now_ns))
 
-    def _card(self, limits: Limits, begun_ns: int, now_ns: int) -> Mapping[str, object]:
+    def _card(self, limits: ResourceLimits, begun_ns: int, now_ns: int) -> Mapping[str, object]:
         memory = limits.memory
         return {
             "format": 1,

@@ -22,14 +22,14 @@ from typing import Any
 from reportgen.hardware import peak_of
 from reportgen.record import OWN_COMMAND
 from reportgen.record.folder import (
-    Recording,
+    NodeFolder,
     boot_token,
     is_alive,
     open_recording,
     process_start,
     read_json,
 )
-from reportgen.record.runs import Run, is_free, program_name
+from reportgen.record.runs import RecordedRun, is_free, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Command, NotStartedError
 from reportgen.text_safety import terminal_text
@@ -82,13 +82,13 @@ def say(text: str) -> None:
         sys.stderr.flush()
 
 
-def _begin(options: RecordOptions) -> tuple[Recording, Run]:
+def _begin(options: RecordOptions) -> tuple[NodeFolder, RecordedRun]:
     out = options.out.absolute() if options.out else _new_folder(options.command)
     root = next(filter(partial(is_free, command=options.command), _folders(out)))
     if root != out:
         say(f"{out.name} holds the recording of another run; this one goes into {root.name}")
     recording = open_recording(root, with_host_name=options.with_host_name)
-    return recording, Run(recording, options.command)
+    return recording, RecordedRun(recording, options.command)
 
 
 def _folders(out: Path) -> Iterator[Path]:
@@ -121,7 +121,7 @@ def _run_alone(command: Sequence[str]) -> int:
         return err.exit_code
 
 
-def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
+def _record(options: RecordOptions, recording: NodeFolder, run: RecordedRun) -> int:
     try:
         command = Command(options.command, environment(options, recording))
     except NotStartedError as err:
@@ -145,7 +145,11 @@ def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
 
 
 def _finish(
-    options: RecordOptions, recording: Recording, run: Run, sampler: Sampler, exit_code: int
+    options: RecordOptions,
+    recording: NodeFolder,
+    run: RecordedRun,
+    sampler: Sampler,
+    exit_code: int,
 ) -> None:
     sampler.stop(_SAMPLER_ENDS_S)
     losses = list(sampler.losses)
@@ -187,13 +191,13 @@ def attach(options: RecordOptions, pid: int) -> int:
     return 0
 
 
-def environment(options: RecordOptions, recording: Recording) -> dict[str, str]:
+def environment(options: RecordOptions, recording: NodeFolder) -> dict[str, str]:
     """Return the environment of the command: ours, and what the injected folder reads."""
     before = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     return before | added_variables(options, recording)
 
 
-def added_variables(options: RecordOptions, recording: Recording) -> dict[str, str]:
+def added_variables(options: RecordOptions, recording: NodeFolder) -> dict[str, str]:
     """Return the variables that make a process record itself."""
     clock = recording.clock
     added = {
@@ -219,7 +223,7 @@ def _with_injected(environment: Mapping[str, str]) -> str:
     return os.pathsep.join([str(INJECTED), *others] if before else [str(INJECTED)])
 
 
-def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) -> None:
+def _say_end(recording: NodeFolder, losses: Sequence[str], *, is_reported: bool) -> None:
     for line in losses:
         say(f"not recorded: {line}")
     n_faulty = len(list((recording.root / "recorder" / "faults").glob("*.jsonl")))

@@ -12,7 +12,7 @@ from reportgen.facts.contrast import (
     Gauge,
     Load,
     WindowContents,
-    Work,
+    WorkKind,
     differences_of,
 )
 from reportgen.results import Exhibit
@@ -43,12 +43,12 @@ _UNSEEN = """In {share:pct} of the extra time no recorded function ran: this is 
 _FUNCTION = """{its.function} takes {its.slow_ns:ns} each time, usually {usual}: {share:pct} of the
     extra time."""
 _ADVICE = {
-    Work.LOADER: """See what the loader reads {when}: a slow or repeated download, one very large
-        file. Use more loader processes, let them prefetch more batches, and pin memory.""",
-    Work.LOADER_START: """Keep the loader's processes alive between epochs
+    WorkKind.LOADER: """See what the loader reads {when}: a slow or repeated download, one very
+        large file. Use more loader processes, let them prefetch more batches, and pin memory.""",
+    WorkKind.LOADER_START: """Keep the loader's processes alive between epochs
         (persistent_workers=True).""",
-    Work.OTHER: """Run {function} in a separate thread, less often, or on the GPU; see what it does
-        {when}.""",
+    WorkKind.OTHER: """Run {function} in a separate thread, less often, or on the GPU; see what it
+        does {when}.""",
 }
 _MOVE_ADVICE = {
     Gauge.RECEIVED: "Download the data that are received {when} before the training.",
@@ -68,7 +68,7 @@ class Hint:
     text: str
     advice: str | None = None
     function: str = ""
-    work: Work | None = None
+    work: WorkKind | None = None
 
 
 def function_hint(contents: WindowContents) -> Hint | None:
@@ -78,7 +78,7 @@ def function_hint(contents: WindowContents) -> Hint | None:
     if its is None:
         return None
     usual = format_ns(its.normal_ns) if its.normal_ns else "nothing"
-    share, is_unseen = 100 * min(its.excess_ratio, 1.0), its.work is Work.UNSEEN
+    share, is_unseen = 100 * min(its.excess_ratio, 1.0), its.work is WorkKind.UNSEEN
     return Hint(
         text=write(_UNSEEN if is_unseen else _FUNCTION, its=its, usual=usual, share=share),
         advice=_ADVICE.get(its.work),

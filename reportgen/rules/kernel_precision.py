@@ -10,7 +10,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.device_busy import windows_of
-from reportgen.facts.kernel_names import Precision, Reading, short_name
+from reportgen.facts.kernel_names import KernelFormat, Precision, short_name
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.facts.operators import kernel_readings
 from reportgen.merging import distinct_codes, least, sums_by_code
@@ -35,7 +35,7 @@ _MATRIX = re.compile(
 )
 """Names of products and convolutions. Libraries' names also appear in the namespaces and types of
 other kernels, such as cuDNN's batch normalization: only the kernel's own name counts."""
-_ORDINARY = Reading(Precision.FP32, tensor_core=False)
+_ORDINARY = KernelFormat(Precision.FP32, tensor_core=False)
 
 ABOUT = About(
     checks="""In which number formats kernels compute, and how much runs on tensor cores (AMD:

@@ -14,7 +14,7 @@ from reportgen.arrays import Integers
 from reportgen.facts import operators
 from reportgen.facts.device_busy import rows_named, windows_of
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs, is_compiled
-from reportgen.facts.kernel_names import Precision, Reading, short_names
+from reportgen.facts.kernel_names import KernelFormat, Precision, short_names
 from reportgen.facts.operators import DurationRow, DurationValues
 from reportgen.merging import distinct_codes, merged
 from reportgen.profile.trace import RankTrace
@@ -111,7 +111,7 @@ class Params:
     communication_names: str | None = kit.communication_names()
 
 
-_Said = TypeVar("_Said", str, Reading)
+_Said = TypeVar("_Said", str, KernelFormat)
 
 
 def _first(ranks: Sequence[Mapping[str, _Said]]) -> dict[str, _Said]:
@@ -138,7 +138,7 @@ class RankKernels:
     n_ops: int = kit.merged(sum)
     n_ranks: int = kit.merged(sum)
     durations: DurationValues = merged(kit.merge)
-    readings: Mapping[str, Reading] = kit.merged(_first)
+    readings: Mapping[str, KernelFormat] = kit.merged(_first)
     callers: Mapping[str, str] = kit.merged(_first)
     files: Mapping[str, str] = kit.merged(_first)
     profile_ns: int = kit.merged(sum)
@@ -219,7 +219,7 @@ def _callers(trace: RankTrace, launched_by: Integers) -> dict[str, str]:
     return {names[one]: names[other] for one, other in found}
 
 
-def category_of(reading: Reading) -> str:
+def category_of(reading: KernelFormat) -> str:
     """Return whether a kernel communicates or computes."""
     return COMMUNICATION if reading.precision is Precision.COMM else COMPUTE
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Integers, Mask
-from reportgen.facts.contrast import Contrast, Gauge, Work, contrast_of
+from reportgen.facts.contrast import Contrast, Gauge, WorkKind, contrast_of
 from reportgen.facts.intervals import NOTHING, Union, join
 from reportgen.facts.loader import are_waits_known, is_waiting, long_waits_of, num_workers_of
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
@@ -304,7 +304,7 @@ def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Findi
     edges, usual = ((its.start_ns, its.end_ns) for its in (main.windows, main.others))
     is_late = is_waiting(waits, edges, usual, extra_ns=marked_ns)
     hint = contrast.function_hint(kit.merge([its.contrast.contents for its in group.members]))
-    by_loader = hint is not None and hint.work is Work.LOADER
+    by_loader = hint is not None and hint.work is WorkKind.LOADER
     nth = ordinal(round(main.period_steps))
     parts = (
         _rhythm(group),

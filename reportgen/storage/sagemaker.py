@@ -25,7 +25,7 @@ _DENIED = frozenset({"AccessDeniedException", "AccessDenied", "UnrecognizedClien
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingJob:
+class DescribedJob:
     """A job as SageMaker describes it; ``None`` and empty text are what it does not say.
 
     ``profiler_path`` is the prefix of the job that holds ``profiler-output/``; times are ns UTC.
@@ -46,7 +46,7 @@ def is_job_name(path: str) -> bool:
     return path.startswith(SCHEME)
 
 
-def training_job(path: str) -> TrainingJob:
+def training_job(path: str) -> DescribedJob:
     """Return the job that ``sagemaker:REGION/JOB-NAME`` names.
 
     Raises:
@@ -72,7 +72,7 @@ def training_job(path: str) -> TrainingJob:
         )
     resources = description.get("ResourceConfig") or {}
     groups = resources.get("InstanceGroups") or []
-    return TrainingJob(
+    return DescribedJob(
         name=name,
         region=region,
         status=str(description.get("TrainingJobStatus", "")),
@@ -85,7 +85,7 @@ def training_job(path: str) -> TrainingJob:
     )
 
 
-def training_jobs(path: str) -> Iterator[TrainingJob]:
+def training_jobs(path: str) -> Iterator[DescribedJob]:
     """Yield the jobs of ``sagemaker:REGION``, the newest first, by name, times and status only.
 
     Raises:
@@ -104,7 +104,7 @@ def training_jobs(path: str) -> Iterator[TrainingJob]:
         )
         for page in pages:
             for description in page.get("TrainingJobSummaries", ()):
-                yield TrainingJob(
+                yield DescribedJob(
                     name=str(description["TrainingJobName"]),
                     region=region,
                     status=str(description.get("TrainingJobStatus", "")),

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
-from reportgen.timeline.drawn import Ends, Written, arguments_of
+from reportgen.timeline.drawn import ArrowEnds, Written, arguments_of
 from reportgen.timeline.lanes import Counter, Lane, PartLanes, Strips
 from reportgen.timeline.nesting import CHUNK_ROWS, by_start, nests_of
 from reportgen.units import NS_PER_S
@@ -36,7 +36,7 @@ class ChromeWriter:
         self.written.n_parts += 1
         if self.written.n_parts == 1:
             self._open(zero_ns)
-        ends = Ends(part.arrows)
+        ends = ArrowEnds(part.arrows)
         self.written.n_arrows += part.arrows.n - ends.n_left_out
         self.written.n_arrows_left_out += ends.n_left_out
         named = _metadata("process_name", self.written.n_parts, 0, name=part.node)
@@ -75,7 +75,7 @@ class ChromeWriter:
         lane: Lane,
         label: str,
         strips: Strips,
-        ends: Ends,
+        ends: ArrowEnds,
         names: list[str],
         args: Iterator[str],
         zero_ns: int,

@@ -41,7 +41,7 @@ class Clocks:
         return self.first_ns
 
 
-class Ends:
+class ArrowEnds:
     """The ends of the arrows of a part, from a call to its work.
 
     The earlier of call and operation is the start of the arrow: programs drop arrows that lead back

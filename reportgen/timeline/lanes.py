@@ -93,7 +93,7 @@ class Strips:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
+class CounterTrack:
     """A counter: a value holds from its time until the next, (n,) each, sorted by time."""
 
     time_ns: Times
@@ -103,7 +103,7 @@ class Track:
 
 
 class Counter(Protocol):
-    """A ``Track``, or what computes the columns of one each time that they are asked for."""
+    """A ``CounterTrack``, or what computes the columns of one each time that they are asked for."""
 
     @property
     def time_ns(self) -> Times:
@@ -177,7 +177,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepTimes:
+class LaneSteps:
     """The training steps of a part in order, (n,) each; a step ends where the next begins."""
 
     number: Numbers
@@ -185,10 +185,10 @@ class StepTimes:
     end_ns: Times
 
 
-def no_steps() -> StepTimes:
+def no_steps() -> LaneSteps:
     """Return no step."""
     none = np.empty(0, dtype=np.int64)
-    return StepTimes(number=none, start_ns=none, end_ns=none)
+    return LaneSteps(number=none, start_ns=none, end_ns=none)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +234,7 @@ class PartLanes:
     details: Sequence[str] = ("",)
     arrows: Arrows = field(default_factory=no_arrows)
     arguments: tuple[Argument, ...] = ()
-    steps: StepTimes = field(default_factory=no_steps)
+    steps: LaneSteps = field(default_factory=no_steps)
     host: str = ""
     n_counters: int = 0
 
@@ -254,7 +254,7 @@ def family_of_counter(label: str) -> Family:
 
 
 @dataclass(slots=True)
-class Words:
+class TextCodes:
     """Texts, or names with their families, and their codes."""
 
     codes: dict[Any, int] = field(default_factory=dict)

@@ -13,7 +13,7 @@ GPU, which lags behind the host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class FindingMark:
     """A finding in time: ``start_ns`` and ``end_ns`` are of the clock of its node."""
 
     title: str
@@ -34,7 +34,7 @@ class Moment:
     node: str | None = None
 
 
-def moments_of(parts: Sequence[StagedPart], marks: Sequence[Mark]) -> Iterator[Moment]:
+def moments_of(parts: Sequence[StagedPart], marks: Sequence[FindingMark]) -> Iterator[Moment]:
     """Yield what to show in full, most important first."""
     steps = list(_of_steps(parts))
     found = [_of_mark(mark) for mark in marks]
@@ -59,7 +59,7 @@ def _of_steps(parts: Sequence[StagedPart]) -> Iterator[Moment]:
         )
 
 
-def _of_mark(mark: Mark) -> Moment:
+def _of_mark(mark: FindingMark) -> Moment:
     margin_ns = (mark.end_ns - mark.start_ns) // _MARGIN
     return Moment(
         why=f"finding: {mark.title}",

@@ -18,11 +18,11 @@ from reportgen.results.timeline_file import Family
 from reportgen.timeline.lanes import (
     Lane,
     LaneKind,
+    LaneSteps,
     Numbers,
     PartLanes,
     StepTexts,
-    StepTimes,
-    Words,
+    TextCodes,
     family_of_counter,
     grouped,
     no_steps,
@@ -46,7 +46,7 @@ def lanes_of_node(part: NodeProfile) -> PartLanes:
     origin_ns = min(starts, default=0)
     words, called = spans.called()
     lanes = [Lane(kind=LaneKind.NODE, label=part.node)]
-    names = Words()
+    names = TextCodes()
     _add_workers(lanes, spans, called, words, names, origin_ns)
     _add_system(lanes, system, origin_ns)
     return PartLanes(
@@ -73,7 +73,7 @@ def _add_workers(
     spans: SpanTable,
     called: NDArray[np.signedinteger],
     words: Sequence[str],
-    names: Words,
+    names: TextCodes,
     origin_ns: int,
 ) -> None:
     numbers, is_exchange = _numbers(spans), exchanges_data(spans)
@@ -204,7 +204,7 @@ def _totals(system: SystemTable, columns: Sequence[int]) -> tuple[Floats, Counts
     return totals_of((system.columns[column] for column in columns), system.n_ticks)
 
 
-def _steps(spans: SpanTable, origin_ns: int) -> StepTimes:
+def _steps(spans: SpanTable, origin_ns: int) -> LaneSteps:
     """Return the training steps of the worker that has most of them, those with a number."""
     steps = spans.training_steps()
     steps = steps.where(steps.step != NO_STEP)
@@ -212,6 +212,6 @@ def _steps(spans: SpanTable, origin_ns: int) -> StepTimes:
         return no_steps()
     worker = np.bincount(steps.worker).argmax()
     steps = steps.where(steps.worker == worker)
-    return StepTimes(
+    return LaneSteps(
         number=steps.step, start_ns=steps.start_ns - origin_ns, end_ns=steps.end_ns - origin_ns
     )

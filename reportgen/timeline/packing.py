@@ -14,7 +14,7 @@ from reportgen.byte_planes import differences
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import PER_UNIT, pack_columns
 from reportgen.text_safety import cut_middle
-from reportgen.timeline.lanes import MOST_ROWS, LaneKind, Strips, Times, Track
+from reportgen.timeline.lanes import MOST_ROWS, CounterTrack, LaneKind, Strips, Times
 from reportgen.timeline.runs import Pieces
 from reportgen.timeline.shown import ShownLane, shown_lanes
 from reportgen.timeline.staged import Staged, StagedLane
@@ -31,7 +31,7 @@ _MOST_VALUE = 1 << 60
 Block = dict[str, Any]
 
 
-class Vocabulary:
+class PackedTexts:
     """Texts of all parts that blocks use, each once."""
 
     def __init__(self, *texts: str) -> None:
@@ -58,8 +58,8 @@ class Blocks:
 
     packed: list[bytes] = field(default_factory=list)
     n_bytes: int = 0
-    names: Vocabulary = field(default_factory=Vocabulary)
-    details: Vocabulary = field(default_factory=lambda: Vocabulary(""))
+    names: PackedTexts = field(default_factory=PackedTexts)
+    details: PackedTexts = field(default_factory=lambda: PackedTexts(""))
 
     def add(self, content: bytes) -> list[int]:
         """Add a block; return where it stands."""
@@ -177,7 +177,7 @@ class PackedPart:
         ]
         return self._block(1, start_ns, end_ns, columns)
 
-    def pack_values(self, track: Track, level: int, start_ns: int, end_ns: int) -> Block:
+    def pack_values(self, track: CounterTrack, level: int, start_ns: int, end_ns: int) -> Block:
         """Add the values of a counter in a range, and the one that holds at its begin."""
         low, high = np.searchsorted(track.time_ns, (start_ns, end_ns)).tolist()
         rows = slice(max(low - 1, 0), high)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reportgen.arrays import join, select
 from reportgen.merging import sums_by_code
-from reportgen.timeline.lanes import Codes, Numbers, Strips, Times, Track
+from reportgen.timeline.lanes import Codes, CounterTrack, Numbers, Strips, Times
 
 Mask = NDArray[np.bool_]
 _AT_ONCE = 1 << 16
@@ -122,7 +122,7 @@ def _summed(pieces: Pieces, begins: Mask) -> Pieces:
     )
 
 
-def thinned(track: Track, resolution_ns: int) -> Track:
+def thinned(track: CounterTrack, resolution_ns: int) -> CounterTrack:
     """Return the value farthest from 0 and the last one of each interval of a resolution."""
     keep, begin, time_ns = [np.empty(0, dtype=np.int64)], 0, track.time_ns
     while begin < time_ns.size:

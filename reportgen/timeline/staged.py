@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from reportgen.timeline.lanes import (
     Arrows,
     Counter,
+    CounterTrack,
+    LaneSteps,
     PartLanes,
     StepTexts,
-    StepTimes,
     Strips,
-    Track,
 )
 from reportgen.timeline.runs import Pieces, coarse_pieces
 
@@ -122,7 +122,7 @@ def stage(part: PartLanes, path: Path, *, n_parts: int = 1) -> None:
     unfinished.replace(path)
 
 
-def _typical(steps: StepTimes) -> Iterator[TypicalStep]:
+def _typical(steps: LaneSteps) -> Iterator[TypicalStep]:
     """Yield the median and the slowest step."""
     by_length = np.argsort(steps.end_ns - steps.start_ns, kind="stable")
     if not by_length.size:
@@ -195,10 +195,10 @@ class Staged:
         with ZipFile(path) as file:
             self.about = msgspec.json.decode(file.read(_ABOUT), type=StagedPart)
 
-    def track(self, number: int) -> Track:
+    def track(self, number: int) -> CounterTrack:
         """Return a counter."""
         time_ns = self._read([f"time {self.about.lanes[number].times}"])[0]
-        return Track(time_ns=time_ns, value=self._read([f"value {number}"])[0])
+        return CounterTrack(time_ns=time_ns, value=self._read([f"value {number}"])[0])
 
     def details(self) -> Sequence[str]:
         """Return the meanings of the codes of details."""

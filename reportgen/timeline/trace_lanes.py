@@ -20,14 +20,14 @@ from reportgen.text import format_bytes, format_count, plural
 from reportgen.timeline.lanes import (
     Arrows,
     Codes,
+    CounterTrack,
     Lane,
     LaneKind,
+    LaneSteps,
     PartLanes,
-    StepTimes,
     Strips,
+    TextCodes,
     Times,
-    Track,
-    Words,
     family_of_counter,
     grouped,
     no_arrows,
@@ -61,8 +61,8 @@ class _Tree:
         self.trace = trace
         self.communication = communication
         self.lanes: list[Lane] = []
-        self.names = Words()
-        self.details = Words({"": 0})
+        self.names = TextCodes()
+        self.details = TextCodes({"": 0})
         ops, calls = trace.gpu_ops, trace.calls
         self.flow_of_call = np.zeros(calls.start_ns.size + 1, dtype=np.int32)  # the last is none
         self.flow_of_call[ops.launch[ops.launch != NONE]] = 1
@@ -104,7 +104,7 @@ class _Tree:
         parent: int | None,
         *,
         strips: Strips | None = None,
-        track: Track | None = None,
+        track: CounterTrack | None = None,
     ) -> int:
         self.lanes.append(Lane(kind=kind, label=label, parent=parent, strips=strips, track=track))
         return len(self.lanes) - 1
@@ -295,7 +295,7 @@ class _Tree:
             said += [f"written in {file}"] if file else []
         return ", ".join(said)
 
-    def _queue(self, on_gpu: Rows) -> Iterator[tuple[str, Track]]:
+    def _queue(self, on_gpu: Rows) -> Iterator[tuple[str, CounterTrack]]:
         """Yield how many launched operations wait on a GPU: from the end of their call to start."""
         ops = self.trace.gpu_ops
         rows = on_gpu[ops.launch[on_gpu] != NONE]
@@ -308,7 +308,7 @@ class _Tree:
         del rows, start_ns, joined_ns  # tens of MB of a large trace
         yield "launched and waiting", _steps_of(time_ns, change)
 
-    def _counters(self) -> Iterator[tuple[str, Track]]:
+    def _counters(self) -> Iterator[tuple[str, CounterTrack]]:
         """Yield the counters of the file."""
         counters = self.trace.counters
         for code in np.unique(counters.track).tolist():
@@ -316,14 +316,16 @@ class _Tree:
             label = self.trace.tracks[code]
             yield (
                 label,
-                Track(
+                CounterTrack(
                     time_ns=counters.time_ns[rows],
                     value=counters.value[rows],
                     family=family_of_counter(label),
                 ),
             )
 
-    def _memory_tracks(self, *, is_host: bool, device: int = NONE) -> Iterator[tuple[str, Track]]:
+    def _memory_tracks(
+        self, *, is_host: bool, device: int = NONE
+    ) -> Iterator[tuple[str, CounterTrack]]:
         memory = self.trace.memory
         is_here = (memory.device_type == HOST_MEMORY) == is_host
         if not is_host:
@@ -338,7 +340,7 @@ class _Tree:
                 value = total[rows].astype(np.float64)
                 yield (
                     label,
-                    Track(
+                    CounterTrack(
                         time_ns=memory.time_ns[rows],
                         value=value,
                         unit="bytes",
@@ -363,8 +365,8 @@ class _Tree:
         )
 
 
-def _step_times(steps: StepRows) -> StepTimes:
-    return StepTimes(
+def _step_times(steps: StepRows) -> LaneSteps:
+    return LaneSteps(
         number=steps.number, start_ns=steps.start_ns, end_ns=steps.start_ns + steps.period_ns
     )
 
@@ -381,13 +383,13 @@ def _dimensions(text: str) -> str:
     return " × ".join(text.strip("[] ").replace(",", " ").split())
 
 
-def _steps_of(time_ns: Times, change: NDArray[np.int8]) -> Track:
+def _steps_of(time_ns: Times, change: NDArray[np.int8]) -> CounterTrack:
     """Return the sum of changes as a counter with one value for each moment."""
     order = np.argsort(time_ns, kind="stable")
     time_ns, value = time_ns[order], np.cumsum(change[order], dtype=np.float64)
     del order
     is_last = np.append(time_ns[1:] > time_ns[:-1], True)
-    return Track(time_ns=time_ns[is_last], value=value[is_last])
+    return CounterTrack(time_ns=time_ns[is_last], value=value[is_last])
 
 
 def _is_among(columns: Sequence[NDArray[Any]], keys: Sequence[NDArray[Any]]) -> Mask:

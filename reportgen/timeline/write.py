@@ -18,7 +18,7 @@ from reportgen.results import timeline_file
 from reportgen.results.timeline_file import Family
 from reportgen.text import format_count
 from reportgen.timeline.lanes import MOST_ROWS, LaneKind, strips_of
-from reportgen.timeline.moments import Mark, moments_of
+from reportgen.timeline.moments import FindingMark, moments_of
 from reportgen.timeline.packing import Block, Blocks, PackedPart
 from reportgen.timeline.runs import coarser, count_runs, runs_of, thinned
 from reportgen.timeline.shown import MOST_PARTS, lanes_of_each, shown_lanes
@@ -80,7 +80,7 @@ def axis_of(parts: Sequence[Staged]) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class KeptWindow:
     """A range of the file in which every event is kept: of all parts, or only of some nodes."""
 
     start_ns: int
@@ -99,7 +99,7 @@ class Window:
 
 
 def timeline_of(
-    files: Sequence[Path], marks: Sequence[Mark], *, budget_bytes: int | None = BUDGET_BYTES
+    files: Sequence[Path], marks: Sequence[FindingMark], *, budget_bytes: int | None = BUDGET_BYTES
 ) -> list[bytes]:
     """Return the pieces of the file of the timeline.
 
@@ -113,12 +113,12 @@ def timeline_of(
     parts = by_machine([Staged(path) for path in files[:n_shown]])
     axis = axis_of(parts)
 
-    def made(windows: Sequence[Window], resolution_ns: int | None = None) -> list[bytes]:
-        file = _File(parts, axis, marks, most)
+    def made(windows: Sequence[KeptWindow], resolution_ns: int | None = None) -> list[bytes]:
+        file = _TimelineFile(parts, axis, marks, most)
         return file.made(windows, resolution_ns=resolution_ns, n_parts=len(files))
 
     n_events = sum(lane.n_events for part in parts for lane in part.about.lanes)
-    whole = Window(0, axis.length_ns, "everything")
+    whole = KeptWindow(0, axis.length_ns, "everything")
     if budget_bytes is None or n_events * _LEAST_EVENT_BYTES <= budget_bytes:
         pieces = made([whole])
         if budget_bytes is None or _size(pieces) <= budget_bytes:
@@ -171,11 +171,11 @@ def _n_values(about: StagedPart, resolution_ns: int) -> int:
     return sum(min(lane.n_events, 2 * n_intervals) for lane in counters)
 
 
-class _File:
+class _TimelineFile:
     """The file while it is made."""
 
     def __init__(
-        self, parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark], most: int | None
+        self, parts: Sequence[Staged], axis: Axis, marks: Sequence[FindingMark], most: int | None
     ) -> None:
         self.axis = axis
         self.blocks = Blocks()
@@ -195,7 +195,7 @@ class _File:
         self.arrows: list[Block] = []
 
     def made(
-        self, windows: Sequence[Window], *, resolution_ns: int | None = None, n_parts: int
+        self, windows: Sequence[KeptWindow], *, resolution_ns: int | None = None, n_parts: int
     ) -> list[bytes]:
         """Return the pieces of the file with some windows, and runs where there is a resolution.
 
@@ -249,7 +249,7 @@ class _File:
                 blocks += part.pack_events(part.events(lane, *range_ns, after_ns), *range_ns)
                 after_ns = range_ns[1]
 
-    def _header(self, windows: Sequence[Window], resolution_ns: int | None) -> dict[str, Any]:
+    def _header(self, windows: Sequence[KeptWindow], resolution_ns: int | None) -> dict[str, Any]:
         lanes = list(self._lanes())
         return {
             "start_ns": str(self.axis.start_ns),
@@ -327,7 +327,7 @@ class _File:
         }
 
 
-def _family_of(mark: Mark) -> Family:
+def _family_of(mark: FindingMark) -> Family:
     return Family(mark.severity or Family.CRITICAL)
 
 
@@ -349,7 +349,7 @@ def by_machine(parts: Sequence[Staged]) -> list[Staged]:
     return sorted(parts, key=lambda part: hosts.index(part.about.host)) if hosts else list(parts)
 
 
-def _placed(marks: Sequence[Mark], parts: Sequence[Staged], axis: Axis) -> list[Mark]:
+def _placed(marks: Sequence[FindingMark], parts: Sequence[Staged], axis: Axis) -> list[FindingMark]:
     """Return the marks in the time of the file; those that lie outside it are left out."""
     clocks = clocks_of(parts, axis)
     found = []
@@ -374,19 +374,19 @@ def clocks_of(parts: Sequence[Staged], axis: Axis) -> dict[str, int]:
 
 
 def planned(
-    parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark], most_events: int
-) -> list[Window]:
+    parts: Sequence[Staged], axis: Axis, marks: Sequence[FindingMark], most_events: int
+) -> list[KeptWindow]:
     """Return the windows that fit into this many events, most important first, without overlaps."""
     clocks = clocks_of(parts, axis)
     place = {part.about.node: at for at, part in enumerate(parts)}
 
     @cache
-    def curve_of(node: str) -> Curve:
+    def curve_of(node: str) -> EventCurve:
         at = place[node]
-        return Curve.of(parts[at : at + 1], axis.shifts_ns[at : at + 1])
+        return EventCurve.of(parts[at : at + 1], axis.shifts_ns[at : at + 1])
 
-    of_all = Curve.of(parts, axis.shifts_ns)
-    windows: list[Window] = []
+    of_all = EventCurve.of(parts, axis.shifts_ns)
+    windows: list[KeptWindow] = []
     for moment in islice(moments_of([part.about for part in parts], marks), _MOST_MOMENTS):
         if len(windows) == MOST_WINDOWS or most_events <= 0:
             break
@@ -403,7 +403,7 @@ def planned(
             until_ns = min(end_ns, curve.time_of(first + most_events // 2))
             if start_ns < until_ns and (until_ns - start_ns) * least >= end_ns - start_ns:
                 why = moment.why if until_ns == end_ns else f"{moment.why}{_CUT}"
-                windows.append(Window(start_ns, until_ns, why, nodes))
+                windows.append(KeptWindow(start_ns, until_ns, why, nodes))
                 most_events -= curve.n_before(until_ns) - first
                 break
     if windows:
@@ -413,8 +413,12 @@ def planned(
 
 
 def _grown(
-    window: Window, others: Sequence[Window], curve: Curve, length_ns: int, n_events: int
-) -> Window:
+    window: KeptWindow,
+    others: Sequence[KeptWindow],
+    curve: EventCurve,
+    length_ns: int,
+    n_events: int,
+) -> KeptWindow:
     """Return a window with so many events more around it, up to its neighbours."""
     low_ns = max((item.end_ns for item in others if item.end_ns <= window.start_ns), default=0)
     high_ns = min(
@@ -430,21 +434,21 @@ def _grown(
     )
 
 
-def _outside(start_ns: int, end_ns: int, other: Window) -> tuple[int, int]:
+def _outside(start_ns: int, end_ns: int, other: KeptWindow) -> tuple[int, int]:
     """Return the longer part of a range that lies before or after another window."""
     before, after = other.start_ns - start_ns, end_ns - other.end_ns
     return (start_ns, other.start_ns) if before > after else (other.end_ns, end_ns)
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class EventCurve:
     """How many events of some parts begin before a time of the file, as their pieces tell it."""
 
     time_ns: NDArray[np.int64]
     n_events: NDArray[np.float64]
 
     @classmethod
-    def of(cls, parts: Sequence[Staged], shifts_ns: Sequence[int]) -> Curve:
+    def of(cls, parts: Sequence[Staged], shifts_ns: Sequence[int]) -> EventCurve:
         """Return the curve of some parts; the values of a counter are spread evenly."""
         times_ns, counts = list[NDArray[np.int64]](), list[NDArray[Any]]()
         for part, shift_ns in zip(parts, shifts_ns, strict=True):

@@ -48,7 +48,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class CellOutput:
     """One output of a notebook cell: its MIME types and its metadata."""
 
     data: dict[str, Any]
@@ -128,7 +128,7 @@ def pairs_block(anchor: str, title: str, pairs: Sequence[object], *, caption: st
     return block_of("pairs", anchor=anchor, title=title, caption=caption, pairs=pairs)
 
 
-def outputs(section: PageSection) -> Iterator[Output]:
+def outputs(section: PageSection) -> Iterator[CellOutput]:
     """Yield a section's outputs: runs of HTML joined, each chart apart, the first one named."""
     entry: dict[str, Any] = {"id": section.id, "title": section.title}
     if section.state:
@@ -142,14 +142,14 @@ def outputs(section: PageSection) -> Iterator[Output]:
             metadata["figure"] = block.figure_id
         if block.is_for_notebook:
             named = {METADATA_KEY: {**metadata, **NOTEBOOK_ONLY}}
-            yield Output(data={"text/html": block.html, **_chart(block)}, metadata=named)
+            yield CellOutput(data={"text/html": block.html, **_chart(block)}, metadata=named)
             metadata = {}
             continue
         place = "rg rg-panel" if block.is_panel else "rg"
         data = {"text/html": f'<div class="{place}">{block.html}</div>', **_chart(block)}
         if block.fold:
             metadata["fold"] = block.fold
-        yield Output(data=data, metadata={METADATA_KEY: metadata})
+        yield CellOutput(data=data, metadata={METADATA_KEY: metadata})
         metadata = {}
 
 

@@ -13,7 +13,7 @@ from reportgen import compat, explore
 from reportgen.compat import jobs
 from reportgen.explore import causes, charts, loading, selections, statistics
 from reportgen.explore import job as job_module
-from reportgen.storage import TrainingJob as Described
+from reportgen.storage import DescribedJob as Described
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "from-smdebug.md"
 _NEW = re.compile(r"(causes|job|charts|statistics|s)\.\w+.*\(")

@@ -17,7 +17,7 @@ from reportgen.compat import (
     jobs,
 )
 from reportgen.errors import ConfigError, LocationError
-from reportgen.storage import TrainingJob as Described
+from reportgen.storage import DescribedJob as Described
 from tests.builders import START_S, write_system
 from tests.shared_data import SHARED_DATA, needs_shared_data
 

@@ -20,7 +20,7 @@ from reportgen.explore.frames import (
     SYSTEM_COLUMNS,
     utc_texts,
 )
-from reportgen.storage import LocalLocation, TrainingJob
+from reportgen.storage import DescribedJob, LocalLocation
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from tests.builders import (
     START_S,
@@ -275,12 +275,12 @@ def test_a_timeline_of_horovods_own_may_be_called_like_a_node(job: Path) -> None
 
 
 def test_a_job_is_opened_by_its_name(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = TrainingJob(
+    described = DescribedJob(
         name="bert-7", region="eu-west-1", status="Completed", profiler_path=str(job)
     )
     asked: list[str] = []
 
-    def asking(path: str) -> TrainingJob:
+    def asking(path: str) -> DescribedJob:
         asked.append(path)
         return described
 

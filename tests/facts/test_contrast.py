@@ -6,7 +6,7 @@ import numpy as np
 
 from reportgen.facts.contrast import (
     Gauge,
-    Work,
+    WorkKind,
     contrast_of,
     differences_of,
     loads_of,
@@ -41,17 +41,17 @@ def test_time_in_windows_is_the_union_of_a_functions_events() -> None:
     assert (found.n_slow, found.n_normal) == (1, 2)
     assert (found.slow_ns, found.normal_ns) == (4_000_000_000, 2_000_000_000)
     assert found.in_slow_ns == {
-        ("log", Work.OTHER): 3_000_000_000,
-        ("no recorded function", Work.UNSEEN): 1_000_000_000,
+        ("log", WorkKind.OTHER): 3_000_000_000,
+        ("no recorded function", WorkKind.UNSEEN): 1_000_000_000,
     }
-    assert found.in_normal_ns[("no recorded function", Work.UNSEEN)] == 1_500_000_000
+    assert found.in_normal_ns[("no recorded function", WorkKind.UNSEEN)] == 1_500_000_000
 
 
 def test_waiting_for_a_batch_is_known_as_such() -> None:
     table = spans(("DataLoaderIter", "It::GetNext", 10, 12))
     found = window_contents(table, windows((10, 14)), windows((20, 21)), usual_ns=0)
 
-    assert [work for _, work in found.in_slow_ns] == [Work.LOADER, Work.UNSEEN]
+    assert [work for _, work in found.in_slow_ns] == [WorkKind.LOADER, WorkKind.UNSEEN]
 
 
 def test_what_runs_within_a_wait_for_a_batch_is_part_of_it() -> None:
@@ -59,7 +59,7 @@ def test_what_runs_within_a_wait_for_a_batch_is_part_of_it() -> None:
     table = spans((wait, handing_over, 10, 12), (wait, "dataset::GetNext", 10.1, 12))
     found = window_contents(table, windows((10, 14)), windows((20, 21)), usual_ns=0)
 
-    assert ("dataset::GetNext", Work.LOADER) in found.in_slow_ns
+    assert ("dataset::GetNext", WorkKind.LOADER) in found.in_slow_ns
 
 
 def test_gauges_are_means_over_ticks_inside_and_outside() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reportgen.facts.operator_flops import Inputs, Work, work_of
+from reportgen.facts.operator_flops import Inputs, OperatorWork, work_of
 from tests.builders import known
 from tests.shared_data import SHARED_DATA
 
@@ -77,7 +77,7 @@ def test_inputs_that_are_missing_or_do_not_fit_give_nothing(
     assert work_of(name, Inputs(dims=tuple(dims), values=values)) is None
 
 
-def work(name: str, dims: Sequence[object], *values: str) -> Work:
+def work(name: str, dims: Sequence[object], *values: str) -> OperatorWork:
     return known(work_of(name, Inputs(dims=tuple(dims), values=values)))
 
 

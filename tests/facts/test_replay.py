@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.facts.intervals import Union
-from reportgen.facts.replay import NEVER, Change, Track, track_of, won_by_pinning_ns, won_ns
+from reportgen.facts.replay import NEVER, Change, ReplayedRank, track_of, won_by_pinning_ns, won_ns
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from tests.builders import known
@@ -50,7 +50,7 @@ def with_sync() -> RankTrace:
     )
 
 
-def played(trace: RankTrace) -> Track:
+def played(trace: RankTrace) -> ReplayedRank:
     return known(track_of(trace))
 
 
@@ -131,7 +131,7 @@ def test_waits_that_follow_each_other_but_for_rounding_are_two() -> None:
     assert track.waits.size == 2
 
 
-def walked_ns(track: Track, spared: Union, is_free: list[bool]) -> int:
+def walked_ns(track: ReplayedRank, spared: Union, is_free: list[bool]) -> int:
     """Return when a rank is done, operation by operation and wait by wait."""
 
     def sooner(at_ns: int) -> int:

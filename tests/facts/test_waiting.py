@@ -8,13 +8,13 @@ import numpy as np
 
 from reportgen.facts.exchanges import Exchanges, joined
 from reportgen.facts.meetings import comparable, meetings_of
-from reportgen.facts.waiting import Waiting, late_ranks, waiting_in
+from reportgen.facts.waiting import MeetingWaits, late_ranks, waiting_in
 from tests.facts.exchange_rows import Row, exchanges
 
 US = 1_000
 
 
-def waiting_of(every: Exchanges, begins_ns: dict[int, int] | None = None) -> Waiting:
+def waiting_of(every: Exchanges, begins_ns: dict[int, int] | None = None) -> MeetingWaits:
     begins_ns = begins_ns or dict.fromkeys(every.rank.tolist(), 0)
     return waiting_in(comparable(meetings_of(every)), begins_ns)
 

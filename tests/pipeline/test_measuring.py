@@ -17,7 +17,7 @@ from reportgen.engine import (
 )
 from reportgen.intake import discover
 from reportgen.pipeline import measuring
-from reportgen.pipeline.measuring import Work, executor_for, measure
+from reportgen.pipeline.measuring import MeasuringTask, executor_for, measure
 from reportgen.profile import Quality
 from tests.builders import Quiet, write_system
 from tests.traces import ranked, write_trace
@@ -31,8 +31,10 @@ def mixed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def work_of(job: Path, *, scheduler: str = "", may_miss: bool = False) -> Work:
-    return Work(job=discover(str(job)), rules=(), params={}, scheduler=scheduler, may_miss=may_miss)
+def work_of(job: Path, *, scheduler: str = "", may_miss: bool = False) -> MeasuringTask:
+    return MeasuringTask(
+        job=discover(str(job)), rules=(), params={}, scheduler=scheduler, may_miss=may_miss
+    )
 
 
 def chosen(job: Path, scheduler: str = "") -> Executor:

@@ -13,7 +13,7 @@ import pytest
 
 from reportgen.record import folder as folder_module
 from reportgen.record.folder import (
-    Clock,
+    NodeClock,
     SamplerLock,
     is_alive,
     open_recording,
@@ -34,7 +34,7 @@ def test_the_time_of_a_recording_follows_no_jump_of_the_wall_clock(
     monkeypatch.setattr(time, "time", lambda: 0.0)
 
     assert 0 <= clock.now_ns() - before_ns < 60 * 10**9
-    assert Clock(wall_ns=5, monotonic_ns=time.monotonic_ns()).now_ns() < 60 * 10**9
+    assert NodeClock(wall_ns=5, monotonic_ns=time.monotonic_ns()).now_ns() < 60 * 10**9
 
 
 def test_another_machine_is_another_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

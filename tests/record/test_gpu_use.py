@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from reportgen.record.folder import Recording, open_recording
+from reportgen.record.folder import NodeFolder, open_recording
 from reportgen.record.gpu_use import GpuUse
 from reportgen.record.nvidia import NvidiaGpus
 from reportgen.record.readings import Reading
@@ -36,7 +36,7 @@ class Gpus:
 
 
 @pytest.fixture
-def recording(tmp_path: Path) -> Recording:
+def recording(tmp_path: Path) -> NodeFolder:
     return open_recording(tmp_path / "out", with_host_name=False)
 
 
@@ -47,7 +47,7 @@ def child() -> Iterator[int]:
         process.communicate(b"\n")
 
 
-def write_card(recording: Recording, **card: Any) -> None:
+def write_card(recording: NodeFolder, **card: Any) -> None:
     folder = recording.root / "recorder" / "ranks"
     folder.mkdir(exist_ok=True)
     text = json.dumps({"node": recording.node, **card})
@@ -55,12 +55,12 @@ def write_card(recording: Recording, **card: Any) -> None:
 
 
 def use(
-    recording: Recording, running: Mapping[int, Sequence[int]], command: int = 1 << 22
+    recording: NodeFolder, running: Mapping[int, Sequence[int]], command: int = 1 << 22
 ) -> GpuUse:
     return GpuUse(recording, cast("NvidiaGpus", Gpus(running)), command)
 
 
-def test_gpus_are_those_that_ranks_of_this_node_name(recording: Recording) -> None:
+def test_gpus_are_those_that_ranks_of_this_node_name(recording: NodeFolder) -> None:
     write_card(recording, pid=7, gpu_uuids=["GPU-1"])
     write_card(recording, pid=8, gpu_uuids=["GPU-0"], node="node-2")
     used = use(recording, {})
@@ -70,21 +70,21 @@ def test_gpus_are_those_that_ranks_of_this_node_name(recording: Recording) -> No
     assert [card["is_used"] for card in used.cards()] == [False, True]
 
 
-def test_nobody_says_which_gpus_are_used_before_a_rank_does(recording: Recording) -> None:
+def test_nobody_says_which_gpus_are_used_before_a_rank_does(recording: NodeFolder) -> None:
     used = use(recording, {0: [5]})
 
     assert used.look() == []
     assert [card["is_used"] for card in used.cards()] == [None, None]
 
 
-def test_a_process_of_nobody_here_is_counted_on_the_gpus_of_the_job(recording: Recording) -> None:
+def test_a_process_of_nobody_here_is_counted_on_the_gpus_of_the_job(recording: NodeFolder) -> None:
     write_card(recording, pid=os.getpid(), gpu_uuids=["GPU-0"])
     used = use(recording, {0: [os.getpid(), 1], 1: [1]})
 
     assert used.look() == [Reading("gpu", "gpu0", "GPUOtherProcesses", 1)]
 
 
-def test_what_a_rank_or_the_command_started_is_the_job_s(recording: Recording, child: int) -> None:
+def test_what_a_rank_or_the_command_started_is_the_job_s(recording: NodeFolder, child: int) -> None:
     write_card(recording, pid=os.getpid(), gpu_uuids=["GPU-0", "GPU-1"])
     used = use(recording, {0: [child], 1: [os.getpid()]}, command=os.getpid())
 
@@ -94,7 +94,7 @@ def test_what_a_rank_or_the_command_started_is_the_job_s(recording: Recording, c
     ]
 
 
-def test_nothing_is_judged_where_none_of_the_processes_is_ours(recording: Recording) -> None:
+def test_nothing_is_judged_where_none_of_the_processes_is_ours(recording: NodeFolder) -> None:
     write_card(recording, pid=os.getpid(), gpu_uuids=["GPU-0"])
 
     assert use(recording, {0: [1]}).look() == []

@@ -10,11 +10,11 @@ import pytest
 
 from reportgen.record import host as host_module
 from reportgen.record.host import Host
-from reportgen.record.limits import Limits, MemoryLimit, Quota
+from reportgen.record.limits import MemoryLimit, Quota, ResourceLimits
 from tests.record.machines import Machine, machine
 
 SECOND_NS = 1_000_000_000
-NO_LIMITS = Limits(cores=None, quota=None, memory=None)
+NO_LIMITS = ResourceLimits(cores=None, quota=None, memory=None)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_system_that_does_not_count_waiting_for_io_has_none(
 
 
 def test_only_allowed_cores_are_sampled(large: Machine) -> None:
-    source = Host(Limits(cores=(3, 90), quota=None, memory=None))
+    source = Host(ResourceLimits(cores=(3, 90), quota=None, memory=None))
     source.read(0)
     large.idle = [ticks + 50 for ticks in large.idle]
     large.write()
@@ -96,7 +96,7 @@ def test_a_quota_of_cores_is_what_the_job_uses_of_it(large: Machine, tmp_path: P
     statistics = tmp_path / "cpu.stat"
     statistics.write_text("usage_usec 1000000\n")
     quota = Quota(cores=3.5, statistics=statistics)
-    source = Host(Limits(cores=tuple(range(96)), quota=quota, memory=None))
+    source = Host(ResourceLimits(cores=tuple(range(96)), quota=quota, memory=None))
     source.read(0)
     statistics.write_text("usage_usec 2750000\n")  # 1.75 s in one second: half of 3.5 cores
 
@@ -108,7 +108,7 @@ def test_a_quota_of_cores_is_what_the_job_uses_of_it(large: Machine, tmp_path: P
 
 def test_a_quota_above_the_allowed_cores_does_not_bind(large: Machine, tmp_path: Path) -> None:
     quota = Quota(cores=8, statistics=tmp_path / "nothing")
-    source = Host(Limits(cores=(3, 90), quota=quota, memory=None))
+    source = Host(ResourceLimits(cores=(3, 90), quota=quota, memory=None))
     source.read(0)
     large.idle = [ticks + 50 for ticks in large.idle]
     large.write()
@@ -192,7 +192,7 @@ def test_memory_is_that_of_the_limit_where_there_is_one(large: Machine, tmp_path
         limit_bytes=8_000_000_000, used=tmp_path / "current", statistics=tmp_path / "stat"
     )
 
-    first = sampled(Host(Limits(cores=None, quota=None, memory=limit)), 0)
+    first = sampled(Host(ResourceLimits(cores=None, quota=None, memory=limit)), 0)
 
     assert first["MemoryUsedPercent", ""] == 25.0
     assert first["MemoryUsedBytes", ""] == 2_000_000_000

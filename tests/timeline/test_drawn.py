@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.timeline.drawn import Clocks, Ends
+from reportgen.timeline.drawn import ArrowEnds, Clocks
 from reportgen.timeline.lanes import Arrows, Lane, LaneKind, PartLanes, strips_of
 
 
@@ -32,7 +32,7 @@ def test_arrows_never_lead_back_in_time() -> None:
         to_lane=np.ones(4, dtype=np.int32),
         to_start_ns=np.array([15, 19, 29, 40]),
     )
-    ends = Ends(arrows)
+    ends = ArrowEnds(arrows)
     names = np.zeros(4, dtype=np.int32)
     calls = strips_of(np.array([10, 20, 30, 35]), np.full(4, 1), names, flow=np.array([1, 2, 3, 0]))
     ops = strips_of(np.array([15, 19, 29, 40]), np.full(4, 1), names, flow=flow)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.timeline.lanes import Strips, Track, strips_of
+from reportgen.timeline.lanes import CounterTrack, Strips, strips_of
 from reportgen.timeline.runs import coarser, count_runs, pieces_of, runs_of, thinned
 
 
@@ -55,7 +55,7 @@ def test_coarser_pieces_give_the_same_runs(
 
 
 def test_a_counter_keeps_its_peaks() -> None:
-    track = Track(
+    track = CounterTrack(
         time_ns=np.array([0, 1, 2, 10, 11, 25]), value=np.array([1.0, 9.0, 2.0, 3.0, 3.0, 0.0])
     )
     thin = thinned(track, 10)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from reportgen.results.timeline_file import Family
-from reportgen.timeline import Mark, stage, timeline_of, write
-from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Track, strips_of
+from reportgen.timeline import FindingMark, stage, timeline_of, write
+from reportgen.timeline.lanes import CounterTrack, Lane, LaneKind, LaneSteps, PartLanes, strips_of
 from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
 from reportgen.timeline.write import BUDGET_BYTES
@@ -31,7 +31,9 @@ def part(rank: int = 0, *, n_steps: int = 20, per_step: int = 10, n_lanes: int =
     events = np.linspace(0, ends[-1] - 10, n_steps * per_step).astype(np.int64)
     lane = strips_of(events, np.full(events.size, 20_000), np.arange(events.size) % 3)
     steps = strips_of(ends - lengths, lengths, np.full(n_steps, 3))
-    counter = Track(time_ns=events, value=np.arange(events.size, dtype=np.float64), unit="bytes")
+    counter = CounterTrack(
+        time_ns=events, value=np.arange(events.size, dtype=np.float64), unit="bytes"
+    )
     return PartLanes(
         node=f"rank {rank}",
         origin_ns=ORIGIN_NS + rank * 1000,
@@ -48,14 +50,14 @@ def part(rank: int = 0, *, n_steps: int = 20, per_step: int = 10, n_lanes: int =
         ),
         names=("a", "b", "c", "step"),
         families=(Family.OPERATORS,) * 3 + (Family.ANNOTATIONS,),
-        steps=StepTimes(number=np.arange(n_steps), start_ns=ends - lengths, end_ns=ends),
+        steps=LaneSteps(number=np.arange(n_steps), start_ns=ends - lengths, end_ns=ends),
     )
 
 
 def made(
     parts: Sequence[PartLanes],
     folder: Path,
-    *marks: Mark,
+    *marks: FindingMark,
     budget_bytes: int | None = BUDGET_BYTES,
 ) -> tuple[ReadFile, int]:
     """Return the file of some parts, and its size."""
@@ -126,7 +128,7 @@ def test_events_that_pack_badly_shorten_the_windows_and_take_none_away(tmp_path:
 
 def test_a_finding_has_its_window_and_its_strip(tmp_path: Path) -> None:
     at_ns = ORIGIN_NS + 200 * STEP_NS
-    mark = Mark(title="<b>late</b>", said_by="X X-1", start_ns=at_ns, end_ns=at_ns + STEP_NS)
+    mark = FindingMark(title="<b>late</b>", said_by="X X-1", start_ns=at_ns, end_ns=at_ns + STEP_NS)
     file, _ = made([part(n_steps=400, per_step=50)], tmp_path, mark, budget_bytes=30_000)
 
     first = file.header["lanes"][0]
@@ -137,14 +139,16 @@ def test_a_finding_has_its_window_and_its_strip(tmp_path: Path) -> None:
 
 
 def test_a_finding_outside_of_what_was_recorded_is_left_out(tmp_path: Path) -> None:
-    mark = Mark(title="early", said_by="X X-1", start_ns=5, end_ns=9)
+    mark = FindingMark(title="early", said_by="X X-1", start_ns=5, end_ns=9)
     file, _ = made([part()], tmp_path, mark)
     assert file.header["lanes"][0]["kind"] == "rank"
 
 
 def test_windows_are_in_order_and_apart(tmp_path: Path) -> None:
     marks = [
-        Mark(title=f"f{at}", said_by="X", start_ns=ORIGIN_NS + at, end_ns=ORIGIN_NS + at + STEP_NS)
+        FindingMark(
+            title=f"f{at}", said_by="X", start_ns=ORIGIN_NS + at, end_ns=ORIGIN_NS + at + STEP_NS
+        )
         for at in range(0, 20 * STEP_NS, STEP_NS // 2)
     ]
     file, _ = made([part(n_steps=400, per_step=50)], tmp_path, *marks, budget_bytes=40_000)

@@ -143,7 +143,7 @@ def _table(lines: Iterable[str]) -> tuple[_Columns | None, Iterator[list[str]]]:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _CsvRows:
     """The rows of a table: instants, what tells their GPU, their name and the values."""
 
     time_s: array[float] = field(default_factory=lambda: array("d"))
@@ -154,8 +154,8 @@ class _Rows:
     n_broken: int = 0
 
 
-def _rows(columns: _Columns, cells: Iterable[list[str]]) -> _Rows:
-    rows = _Rows(values=[array("d") for _ in columns.metrics])
+def _rows(columns: _Columns, cells: Iterable[list[str]]) -> _CsvRows:
+    rows = _CsvRows(values=[array("d") for _ in columns.metrics])
     least = max(*columns.times, *(place for place, *_ in columns.metrics)) + 1
     for row in cells:
         time_s, is_local = math.nan, False
@@ -179,7 +179,7 @@ def _rows(columns: _Columns, cells: Iterable[list[str]]) -> _Rows:
     return rows
 
 
-def _numbers(rows: _Rows, columns: _Columns) -> list[int] | None:
+def _numbers(rows: _CsvRows, columns: _Columns) -> list[int] | None:
     """Return the number of the GPU of each row; ``None`` where GPUs cannot be told apart.
 
     Without a column that tells them, rows of one moment are of the GPUs in their order.

@@ -47,12 +47,12 @@ class TraceTables:
     gpu_ops: trace_tables.GpuOps
     calls: trace_tables.HostCalls
     slices: trace_tables.HostSlices
-    steps: trace_tables.Steps
+    steps: trace_tables.TraceSteps
     memory: trace_tables.MemoryEvents
     collectives: trace_tables.CollectiveArgs
     syncs: trace_tables.SyncEvents
     flows: trace_tables.Flows
-    counters: trace_tables.Counters
+    counters: trace_tables.TraceCounters
     names: tuple[str, ...]
     input_types: tuple[str, ...]
     labels: tuple[str, ...]
@@ -96,7 +96,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         collectives=_table(trace_tables.CollectiveArgs, collectives),
         syncs=_table(trace_tables.SyncEvents, raw["syncs"]),
         flows=_table(trace_tables.Flows, pair_flows(raw["flow_ends"])),
-        counters=_table(trace_tables.Counters, counters),
+        counters=_table(trace_tables.TraceCounters, counters),
         tracks=tracks_of(known),
         written_in={
             masked(printable(name)): masked(printable(it))
@@ -176,7 +176,7 @@ def _followed(rows: NDArray[np.int64], table: Columns) -> NDArray[np.int32]:
     return place[rows]
 
 
-def _steps(slices: trace_tables.HostSlices, names: tuple[str, ...]) -> trace_tables.Steps:
+def _steps(slices: trace_tables.HostSlices, names: tuple[str, ...]) -> trace_tables.TraceSteps:
     """Return the steps as the host saw them, each once: the profiler's, else numbered ranges.
 
     A single range with a number is no step.
@@ -190,14 +190,14 @@ def _steps(slices: trace_tables.HostSlices, names: tuple[str, ...]) -> trace_tab
         numbers = np.array([int(match[1]) if match else ABSENT for match in found], dtype=np.int64)
         rows = np.flatnonzero(is_mark & (numbers[slices.name] != ABSENT))
         if rows.size >= least:
-            return trace_tables.Steps(
+            return trace_tables.TraceSteps(
                 start_ns=slices.start_ns[rows],
                 end_ns=slices.end_ns[rows],
                 duration_ns=slices.duration_ns[rows],
                 number=numbers[slices.name[rows]],
                 thread=slices.thread[rows],
             )
-    return trace_tables.empty_table(trace_tables.Steps)
+    return trace_tables.empty_table(trace_tables.TraceSteps)
 
 
 def _memory(raw: Columns) -> trace_tables.MemoryEvents:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.nsight.processes import pid_of
-from reportgen.formats.nsight.source import Report
+from reportgen.formats.nsight.source import NsightReport
 from reportgen.profile import Device
 
 _LONGEST_NAME = 80
@@ -15,7 +15,7 @@ _BELOW = (2**53, 1000, 1000)
 """Bounds of multiprocessors, and of both parts of the compute capability."""
 
 
-def devices_of(report: Report, key: int | None) -> tuple[Device, ...]:
+def devices_of(report: NsightReport, key: int | None) -> tuple[Device, ...]:
     """Return the GPUs that are described, by the numbers that the process has for them."""
     names = ("id", "name", "smCount", "computeMajor", "computeMinor")
     rows = {row[0]: row for row in report.all_rows("TARGET_INFO_GPU", names)}
@@ -24,7 +24,7 @@ def devices_of(report: Report, key: int | None) -> tuple[Device, ...]:
     return tuple(_device(number, found[number]) for number in sorted(found))
 
 
-def _numbers(report: Report, key: int | None) -> Mapping[int, int]:
+def _numbers(report: NsightReport, key: int | None) -> Mapping[int, int]:
     """Return the number that the process has for each GPU; those of programs begin at 0."""
     numbers = report.all_rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid"))
     return {

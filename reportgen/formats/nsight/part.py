@@ -15,7 +15,7 @@ from reportgen.formats.kernel_trace.remarks import tell_empty, tell_left_out, te
 from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
 from reportgen.formats.nsight.database import SIDES, unfinished
 from reportgen.formats.nsight.names import TABLE_OF_TEXTS, name_of
-from reportgen.formats.nsight.source import Report, open_report
+from reportgen.formats.nsight.source import NsightReport, open_report
 from reportgen.formats.nsight.trace import ReportTrace, read_process
 from reportgen.profile import PartRef, Quality
 from reportgen.profile.job import FileRef
@@ -26,7 +26,7 @@ from reportgen.text import format_count
 
 
 @contextmanager
-def opened(location: Location, files: Sequence[FileRef]) -> Iterator[Report]:
+def opened(location: Location, files: Sequence[FileRef]) -> Iterator[NsightReport]:
     """Open the files of a report; those of a bucket are copied to this machine."""
     with ExitStack() as exits:
         paths = [location.local_path(file.key) for file in files]

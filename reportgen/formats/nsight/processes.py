@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from reportgen.formats.nsight.source import Report
+from reportgen.formats.nsight.source import NsightReport
 
 GPU_TABLES = tuple(
     f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "GRAPH_TRACE", "MEMCPY", "MEMSET")
@@ -41,7 +41,7 @@ def pid_of(key: int) -> int:
     return key & _PID_MASK
 
 
-def find_processes(report: Report) -> tuple[tuple[Process, ...], int]:
+def find_processes(report: NsightReport) -> tuple[tuple[Process, ...], int]:
     """Return who used a GPU, by GPU and process id, and how many processes only copied.
 
     Edge cases: without GPU operations the process with most calls, or else most NVTX ranges; one
@@ -59,7 +59,7 @@ def find_processes(report: Report) -> tuple[tuple[Process, ...], int]:
     return tuple(found) or (Process(key=None),), len(copying.keys() - chosen.keys())
 
 
-def _devices(report: Report, tables: tuple[str, ...]) -> dict[int, int]:
+def _devices(report: NsightReport, tables: tuple[str, ...]) -> dict[int, int]:
     found: dict[int, int] = {}
     for table in tables:
         for key, first in _by_process(report, table, "globalPid", 'min("deviceId")'):
@@ -68,7 +68,7 @@ def _devices(report: Report, tables: tuple[str, ...]) -> dict[int, int]:
     return found
 
 
-def _busiest(report: Report) -> dict[int, int]:
+def _busiest(report: NsightReport) -> dict[int, int]:
     for table in HOST_TABLES:
         counts = dict(_by_process(report, table, "globalTid", "count(*)"))
         if counts:
@@ -76,7 +76,9 @@ def _busiest(report: Report) -> dict[int, int]:
     return {}
 
 
-def _by_process(report: Report, table: str, column: str, value: str) -> Iterator[tuple[int, Any]]:
+def _by_process(
+    report: NsightReport, table: str, column: str, value: str
+) -> Iterator[tuple[int, Any]]:
     if column not in report.tables.get(table, ()):
         return
     query = (

@@ -12,7 +12,7 @@ from reportgen.formats.columns import ABSENT, Columns
 from reportgen.formats.kernel_trace.columns import TraceColumns
 from reportgen.formats.kernel_trace.numbers import NumberReader
 from reportgen.formats.nsight.processes import TID_BITS, pid_of
-from reportgen.formats.nsight.source import Report
+from reportgen.formats.nsight.source import NsightReport
 from reportgen.units import NS_PER_US
 
 NO_TIME_NS = -(2**61)
@@ -33,7 +33,7 @@ class ProcessReading:
     nanoseconds. ``n_graph_runs`` operations are replays of whole CUDA graphs.
     """
 
-    def __init__(self, report: Report, key: int | None) -> None:
+    def __init__(self, report: NsightReport, key: int | None) -> None:
         """Start without events; ``key`` as in ``Process``."""
         self.report = report
         self.key = key

@@ -30,7 +30,7 @@ _NSIGHT_TABLES = (
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class NsightReport:
     """An open export.
 
     Attributes:
@@ -91,7 +91,7 @@ def _text(value: Any) -> str:
 
 
 @contextmanager
-def open_report(path: Path) -> Iterator[Report]:
+def open_report(path: Path) -> Iterator[NsightReport]:
     """Open an export: an SQLite file, or a folder of Parquet files.
 
     Raises:
@@ -107,23 +107,23 @@ def open_report(path: Path) -> Iterator[Report]:
 
 
 @contextmanager
-def _opened_file(path: Path) -> Iterator[Report]:
+def _opened_file(path: Path) -> Iterator[NsightReport]:
     with ExitStack() as exits:
         try:
             database = exits.enter_context(open_database(path))
         except (sqlite3.Error, TooMuchError) as err:
             raise _unreadable(path, err) from err
-        yield Report(connection=database, tables=database.tables)
+        yield NsightReport(connection=database, tables=database.tables)
 
 
 @contextmanager
-def _opened_folder(folder: Path) -> Iterator[Report]:
+def _opened_folder(folder: Path) -> Iterator[NsightReport]:
     """Open a folder of Parquet files, each a table; a broken one counts as damage."""
     with open_folder(folder) as opened:
         damage = {name: _reason(err) for name, err in opened.broken.items()}
         if not opened.tables and damage:
             raise _unreadable(folder, next(iter(damage.values())))
-        yield Report(connection=opened, tables=opened.tables, damage=damage)
+        yield NsightReport(connection=opened, tables=opened.tables, damage=damage)
 
 
 def _unreadable(path: Path, err: object) -> FormatError:

@@ -18,7 +18,7 @@ from reportgen.formats.nsight.gpu import (
 )
 from reportgen.formats.nsight.host import read_nvtx, read_system_calls
 from reportgen.formats.nsight.reading import ProcessReading
-from reportgen.formats.nsight.source import Report
+from reportgen.formats.nsight.source import NsightReport
 from reportgen.units import NS_PER_S
 
 _READERS: tuple[Callable[[ProcessReading], None], ...] = (
@@ -45,7 +45,7 @@ class ReportTrace:
 
 
 def read_process(
-    report: Report, key: int | None, *, on_rows: Callable[[int], None] | None = None
+    report: NsightReport, key: int | None, *, on_rows: Callable[[int], None] | None = None
 ) -> ReportTrace:
     """Read the events of one process of a report; ``key`` as in ``Process``.
 
@@ -71,7 +71,7 @@ def read_process(
     )
 
 
-def _header(report: Report, key: int | None, near_ns: int) -> TraceHeader:
+def _header(report: NsightReport, key: int | None, near_ns: int) -> TraceHeader:
     started = report.all_rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     utc_ns = started[0][0] if started else None
     epoch_ns = utc_ns if isinstance(utc_ns, int) and near_ns < _SINCE_1970_NS else None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.kineto.salvage import Decoding
 from reportgen.formats.kineto.text import TraceText
-from reportgen.formats.trace_events.events import Event, decode_event, decode_events
+from reportgen.formats.trace_events.events import JsonEvent, decode_event, decode_events
 from reportgen.profile import Quality
 
 _DECODING = Decoding(decode=decode_events, repair=decode_event)
@@ -19,7 +19,7 @@ _SAY_NO_LIST = "{n} [file holds|files hold] no list of events"
 
 def read_object_events(
     blocks: Iterable[bytes], key: str, problems: Diagnostics
-) -> Iterator[list[Event]]:
+) -> Iterator[list[JsonEvent]]:
     """Yield a file's events in their order, some thousands at a time, from bytes packed or not."""
     text = TraceText(blocks=blocks, decoding=_DECODING)
     for batch in text.batches():

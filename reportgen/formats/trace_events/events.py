@@ -15,7 +15,7 @@ from reportgen.profile import Quality
 _NO_ARGS = msgspec.Raw(b"null")
 
 
-class Event(msgspec.Struct, gc=False):
+class JsonEvent(msgspec.Struct, gc=False):
     """One event as it is in the file; ``pid`` is a phase number, not a process.
 
     A ``dur`` below 0 is none: without one a span cannot be placed, an instant has no length.
@@ -30,11 +30,11 @@ class Event(msgspec.Struct, gc=False):
     args: msgspec.Raw = _NO_ARGS
 
 
-_DECODER = msgspec.json.Decoder(list[Event])
+_DECODER = msgspec.json.Decoder(list[JsonEvent])
 EDGES = b", \t\r\n"
 
 
-def decode_events(text: bytes) -> list[Event] | None:
+def decode_events(text: bytes) -> list[JsonEvent] | None:
     """Return events with commas between them; ``None`` when anything about them is unusual."""
     looks_whole = text[-8:].rstrip().endswith((b"}]", b"}\n]", b"}\r\n]"))
     if not (looks_whole and text.startswith(b"[")):  # else it need not be copied
@@ -48,12 +48,12 @@ def decode_events(text: bytes) -> list[Event] | None:
 
 def decode_lines(
     run: bytes, first_line: int, key: str, problems: Diagnostics, *, is_last: bool
-) -> list[Event]:
+) -> list[JsonEvent]:
     """Return the events of a run of lines, read one by one; those that cannot be read are counted.
 
     ``first_line`` is the number of the first; ``is_last``: the file ends here.
     """
-    events: list[Event] = []
+    events: list[JsonEvent] = []
     lines = run.split(b"\n")
     for number, line in enumerate(lines, start=first_line):
         found = decode_events(line)
@@ -67,14 +67,14 @@ def decode_lines(
     return events
 
 
-def decode_event(text: bytes) -> Event | None:
+def decode_event(text: bytes) -> JsonEvent | None:
     """Return one event, read leniently; ``None`` when it is none."""
     events, is_broken = _decode_items(text.strip(EDGES))
     return events[0] if len(events) == 1 and not is_broken else None
 
 
-def _decode_items(line: bytes) -> tuple[list[Event], bool]:
-    events: list[Event] = []
+def _decode_items(line: bytes) -> tuple[list[JsonEvent], bool]:
+    events: list[JsonEvent] = []
     try:
         events.extend(map(_event_of, items_of_line(line.decode("utf-8", "surrogateescape"))))
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _decode_items(line: bytes) -> tuple[list[Event], bool]:
     return events, False
 
 
-def _event_of(item: object) -> Event:
+def _event_of(item: object) -> JsonEvent:
     """Convert one object leniently: numbers as text, fields of odd types left out.
 
     Raises:
@@ -93,4 +93,4 @@ def _event_of(item: object) -> Event:
     args = item.get("args")
     fields = scalars(item)
     fields["args"] = msgspec.Raw(json.dumps(args).encode() if isinstance(args, dict) else b"null")
-    return msgspec.convert(fields, Event, strict=False)
+    return msgspec.convert(fields, JsonEvent, strict=False)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reportgen.arrays import join
 from reportgen.formats.columns import Codes
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.trace_events.events import Event
+from reportgen.formats.trace_events.events import JsonEvent
 from reportgen.formats.trace_events.marks import Marks, match_marks
 from reportgen.formats.trace_events.rows import EventBatches, EventRows, MarkRows, Vocabulary
 from reportgen.formats.trace_events.runs import read_events
@@ -61,7 +61,7 @@ def read_event_file(
 
 
 def read_batches(
-    batches: Iterable[list[Event]],
+    batches: Iterable[list[JsonEvent]],
     key: str,
     problems: Diagnostics,
     *,

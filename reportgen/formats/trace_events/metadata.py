@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import ABSENT, Codes, whole_numbers
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.trace_events.arguments import decode_args
-from reportgen.formats.trace_events.events import Event
+from reportgen.formats.trace_events.events import JsonEvent
 from reportgen.units import NS_PER_US
 
 NAMING = "process_name"
@@ -29,7 +29,7 @@ class Metadata:
         self._phase_name: dict[int, list[str]] = defaultdict(list)
         self._last_said: dict[Any, bytes] = {}
 
-    def learn(self, metadata: Iterable[Event], positions: Iterable[int], pids: Codes) -> None:
+    def learn(self, metadata: Iterable[JsonEvent], positions: Iterable[int], pids: Codes) -> None:
         """Take some ``M`` lines in their order, and where in the file they stand; extend ``pids``.
 
         The newest writer repeats the name of its phase before every event: bytes that a phase

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import Codes
 from reportgen.formats.trace_events.arguments import ArgumentRows
-from reportgen.formats.trace_events.events import Event
+from reportgen.formats.trace_events.events import JsonEvent
 from reportgen.formats.trace_events.metadata import Metadata
 
 SPAN, INSTANT, BEGIN, END, META, SILENT, KINDLESS, OTHER = range(8)
@@ -21,7 +21,7 @@ _KIND_OF = bytes.maketrans(
 )
 """The kind of each letter of ``ph``; other letters stay themselves, which is above ``OTHER``."""
 
-_NOTHING = Event()
+_NOTHING = JsonEvent()
 """The last item of some writers' arrays: ``{}``."""
 
 
@@ -82,7 +82,7 @@ class EventBatches:
         """Return the number of objects without a kind of event."""
         return self._n_kindless - self._ends_in_nothing
 
-    def take(self, events: list[Event]) -> None:
+    def take(self, events: list[JsonEvent]) -> None:
         """Take the next events."""
         kinds = _kinds_of(events)
         self._learn(_chosen(events, kinds == META), np.flatnonzero(kinds == META).tolist())
@@ -105,7 +105,7 @@ class EventBatches:
             self._ends_in_nothing = events[-1] == _NOTHING
         self._n_before += len(events)
 
-    def _rows(self, events: list[Event], is_chosen: NDArray[np.bool_]) -> EventRows:
+    def _rows(self, events: list[JsonEvent], is_chosen: NDArray[np.bool_]) -> EventRows:
         chosen = _chosen(events, is_chosen)
         raws = [bytes(event.args) for event in chosen]
         return EventRows(
@@ -117,11 +117,11 @@ class EventBatches:
             argument=self._vocabulary.arguments.rows_of(raws, [event.tid for event in chosen]),
         )
 
-    def _learn(self, metadata: Iterable[Event], places: Iterable[int]) -> None:
+    def _learn(self, metadata: Iterable[JsonEvent], places: Iterable[int]) -> None:
         self.metadata.learn(metadata, [self._n_before + place for place in places], self.pids)
 
 
-def _kinds_of(events: Sequence[Event]) -> NDArray[np.uint8]:
+def _kinds_of(events: Sequence[JsonEvent]) -> NDArray[np.uint8]:
     letters = [event.ph for event in events]
     try:
         text = "".join(letters)  # type: ignore[arg-type]  # null is caught
@@ -139,5 +139,5 @@ def _letter(ph: str | None) -> str:
     return ph if ph is not None and len(ph) == 1 and ph.isascii() else "?"
 
 
-def _chosen(events: Sequence[Event], is_chosen: NDArray[np.bool_]) -> list[Event]:
+def _chosen(events: Sequence[JsonEvent], is_chosen: NDArray[np.bool_]) -> list[JsonEvent]:
     return list(compress(events, is_chosen.tobytes()))

@@ -7,7 +7,7 @@ from itertools import chain
 
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.json_text import to_text
-from reportgen.formats.trace_events.events import Event, decode_events, decode_lines
+from reportgen.formats.trace_events.events import JsonEvent, decode_events, decode_lines
 
 CHUNK_BYTES = 1 << 20
 """Bytes read at once: in measurements, a larger size only took memory."""
@@ -16,7 +16,7 @@ _MAX_RUN_BYTES = 64 << 20
 """A line that is longer than this is cut between two events: memory is limited."""
 
 
-def read_events(content: bytes, key: str, problems: Diagnostics) -> Iterator[list[Event]]:
+def read_events(content: bytes, key: str, problems: Diagnostics) -> Iterator[list[JsonEvent]]:
     """Yield a file's events in their order, some thousands at a time; count broken lines.
 
     The file is with or without ``[`` and ``]``, complete or broken off.
@@ -30,7 +30,7 @@ def read_events(content: bytes, key: str, problems: Diagnostics) -> Iterator[lis
 
 def read_event_blocks(
     blocks: Iterable[bytes], key: str, problems: Diagnostics
-) -> Iterator[list[Event]]:
+) -> Iterator[list[JsonEvent]]:
     """Yield a file's events as ``read_events`` does, of a file that need not fit into memory.
 
     Edge cases: a file in another encoding is read as a whole.
@@ -45,7 +45,7 @@ def read_event_blocks(
 
 def _read_runs(
     blocks: Iterable[bytes], key: str, problems: Diagnostics, *, whole: bytes | None = None
-) -> Iterator[list[Event]]:
+) -> Iterator[list[JsonEvent]]:
     """Yield the events of runs; ``whole`` is the file, whose events may go over several lines."""
     first_line = 1
     for run, is_last in _runs(blocks):

@@ -12,7 +12,7 @@ from reportgen.facts import device_busy, slow_transfers
 from reportgen.facts.exchanges import Exchanges, exchanges_of
 from reportgen.facts.meetings import Meetings
 from reportgen.facts.slow_transfers import SlowTransfers
-from reportgen.facts.waiting import LateRank, Waiting, late_ranks, most_in_a_row_ns
+from reportgen.facts.waiting import LateRank, MeetingWaits, late_ranks, most_in_a_row_ns
 from reportgen.merging import sums_by_code
 from reportgen.profile.trace import RankTrace, told_hosts
 from reportgen.rules import kit
@@ -154,7 +154,7 @@ turns although they are equally fast, if they take more of the time: then no ran
 def faults_of(
     ranks: Sequence[RankCollectives],
     meetings: Meetings,
-    waiting: Waiting,
+    waiting: MeetingWaits,
     params: Params,
     *,
     is_one_clock: bool,
@@ -204,7 +204,9 @@ def faults_of(
     return [found, link]
 
 
-def _late_by_turns(ranks: Sequence[RankCollectives], waiting: Waiting) -> results.Finding | None:
+def _late_by_turns(
+    ranks: Sequence[RankCollectives], waiting: MeetingWaits
+) -> results.Finding | None:
     """Return that ranks wait for others that are late by turns."""
     every_ns, n_ranks = sum(rank.window_ns for rank in ranks), len(waiting.ranks)
     each_ns = sums_by_code(waiting.meeting, waiting.lost_ns, int(waiting.meeting.max()) + 1)
@@ -242,7 +244,7 @@ def _is_fault(late: LateRank, window_ns: int, params: Params) -> bool:
 def _longest_wait(
     ranks: Sequence[RankCollectives],
     meetings: Meetings,
-    waiting: Waiting,
+    waiting: MeetingWaits,
     late: Collection[int],
     *,
     is_one_clock: bool,

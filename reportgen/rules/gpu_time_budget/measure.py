@@ -195,7 +195,7 @@ def _sums(codes: Codes, time_ns: Instants) -> dict[Part, int]:
 
 def _stretches(
     codes: Codes, tick_ns: Instants, length_ns: Instants, least_ns: float, place: tuple[str, str]
-) -> Iterator[tables.Stretch]:
+) -> Iterator[tables.IdleStretch]:
     """Yield the long idle stretches of a GPU in order; a gap in the sampling ends one."""
     idle = np.flatnonzero(np.isin(codes, [_CODE[part] for part in SAMPLED.idle]))
     if not idle.size:
@@ -207,7 +207,7 @@ def _stretches(
         if end - start >= least_ns and last - first + 1 >= LEAST_STRETCH_TICKS:
             spent_ns = _sums(codes[first : last + 1], length_ns[first : last + 1])
             cause = max(spent_ns, key=lambda part: spent_ns[part])
-            yield tables.Stretch(
+            yield tables.IdleStretch(
                 node=place[0],
                 device=place[1],
                 start_ns=start,

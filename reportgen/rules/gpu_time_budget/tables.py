@@ -99,12 +99,12 @@ ROLES = {part: role for role, parts in _PARTS_OF_ROLE.items() for part in parts}
 """Roles of parts; all others are work of the GPU itself, or its launch."""
 
 
-def _name(item: Stretch) -> str:
+def _name(item: IdleStretch) -> str:
     return f"idle {format_ns(item.end_ns - item.start_ns)}, {item.cause.replace('_', ' ')}"
 
 
 @row
-class Stretch:
+class IdleStretch:
     """One GPU that idles without a pause, from its first idle sample to the next that is not.
 
     Attributes:
@@ -161,7 +161,7 @@ class Budget:
     gpus: tuple[GpuBudget, ...] = ()
     n_ticks: int = 0
     has_steps: bool = False
-    stretches: tuple[Stretch, ...] = ()
+    stretches: tuple[IdleStretch, ...] = ()
     window: Window | None = None
     data: tuple[PackedTable, ...] = ()
 
@@ -235,7 +235,7 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
     yield table(
         "idle_stretches",
         shown,
-        Stretch,
+        IdleStretch,
         title="Long idle intervals of GPUs",
         caption=f"""{caption}{rest} The cause is the part that took most of an interval; its share
             of the interval is cause_pct.""",

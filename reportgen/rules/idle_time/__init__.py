@@ -20,9 +20,9 @@ from reportgen.rules.idle_time import texts
 from reportgen.rules.idle_time.measure import (
     CostWon,
     DeviceIdle,
+    IdleGap,
     Params,
     RankIdle,
-    Stretch,
     measure,
 )
 from reportgen.rules.kit import col
@@ -125,7 +125,7 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
     is_apart = is_far_apart([item.reach_ns for item in devices])
     first_ns = min(item.reach_ns[0] for item in devices)
 
-    def placed(item: DeviceIdle, stretch: Stretch) -> Stretch:
+    def placed(item: DeviceIdle, stretch: IdleGap) -> IdleGap:
         shift_ns = first_ns - item.reach_ns[0] if is_apart else 0
         return replace(
             stretch,
@@ -140,7 +140,7 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
     yield kit.table(
         "idle_stretches",
         [placed(*pair) for pair in shown],
-        Stretch,
+        IdleGap,
         drawn_as=results.ExhibitKind.SPANS,
         title="Long idle intervals",
         caption=write(
@@ -273,11 +273,11 @@ def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
     )
 
 
-def _longest(stretches: Sequence[Stretch]) -> Stretch:
+def _longest(stretches: Sequence[IdleGap]) -> IdleGap:
     return max(stretches, key=lambda stretch: stretch.length_ns)
 
 
-def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> Where:
+def _where(item: DeviceIdle, stretches: Sequence[IdleGap]) -> Where:
     device = f"gpu{item.device}"
     if not stretches:
         return Where(node=item.node, device=device)

@@ -41,7 +41,7 @@ class Params:
 
 
 @row
-class Stretch:
+class IdleGap:
     """A stretch in which a device did nothing.
 
     Attributes:
@@ -91,7 +91,7 @@ class DeviceIdle:
     busy_ns: int
     cause_ns: Mapping[str, int]
     least_ns: float
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[IdleGap, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ def _device(trace: RankTrace, unions: DeviceUnions, window: Window, params: Para
         cause_ns=totals_by_cause(causes, window),
         least_ns=least_ns,
         stretches=tuple(
-            Stretch(
+            IdleGap(
                 lane=f"gpu{unions.device}",
                 cause=names[cause],
                 start_ns=origin_ns + int(gaps.low_ns[at]),

@@ -16,10 +16,10 @@ from reportgen.rules.low_gpu_utilization import texts
 from reportgen.rules.low_gpu_utilization.measure import (
     LONG_END_RATIO,
     USUAL_FROM_PCT,
-    GpuUse,
+    GpuUtilization,
     IdleEnd,
     NodeGpus,
-    Verdict,
+    UseVerdict,
     measure,
 )
 from reportgen.text import format_places, part_of
@@ -71,7 +71,7 @@ def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
     )
 
 
-def _metrics(gpus: Sequence[GpuUse]) -> dict[str, float | int | None]:
+def _metrics(gpus: Sequence[GpuUtilization]) -> dict[str, float | int | None]:
     return {
         "gpu_count": len(gpus),
         "gpu_mean_pct": round(float(np.mean([gpu.mean_pct for gpu in gpus])), 4),
@@ -81,22 +81,22 @@ def _metrics(gpus: Sequence[GpuUse]) -> dict[str, float | int | None]:
     }
 
 
-def _table(gpus: Sequence[GpuUse]) -> results.Exhibit:
+def _table(gpus: Sequence[GpuUtilization]) -> results.Exhibit:
     caption = """Mean and percentiles over the whole job; the columns “work …” are of the working
         time of the GPU alone."""
-    return kit.table("utilization", gpus, GpuUse, title="Use of each GPU", caption=caption)
+    return kit.table("utilization", gpus, GpuUtilization, title="Use of each GPU", caption=caption)
 
 
 def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Finding | None]:
     gpus = [gpu for node in nodes for gpu in node.gpus]
-    judged = [gpu for gpu in gpus if gpu.verdict is not Verdict.NOT_JUDGED]
+    judged = [gpu for gpu in gpus if gpu.verdict is not UseVerdict.NOT_JUDGED]
     most_pct = [np.array([gpu.max_pct]) for gpu in judged]
     is_used = used_gpus(most_pct, above=params.threshold_p5)
     used, unused = ([judged[at] for at in np.flatnonzero(its)] for its in (is_used, ~is_used))
     ended = _ended(used)
     low, swings = (
         [gpu for gpu in used if gpu.verdict is verdict]
-        for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING)
+        for verdict in (UseVerdict.UNDER_USED, UseVerdict.FLUCTUATING)
     )
     if unused:
         yield _unused(unused, used, params)
@@ -110,7 +110,9 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
         yield _short_of_work(used)
 
 
-def _unused(unused: Sequence[GpuUse], used: Sequence[GpuUse], params: Params) -> results.Finding:
+def _unused(
+    unused: Sequence[GpuUtilization], used: Sequence[GpuUtilization], params: Params
+) -> results.Finding:
     """Return the finding on GPUs that never reach ``threshold_p5``."""
     first, n_gpus = unused[0], len(unused) + len(used)
     busy_nodes = {gpu.node for gpu in used}
@@ -132,7 +134,7 @@ def _unused(unused: Sequence[GpuUse], used: Sequence[GpuUse], params: Params) ->
     )
 
 
-def _ended(used: Sequence[GpuUse]) -> list[tuple[GpuUse, IdleEnd]]:
+def _ended(used: Sequence[GpuUtilization]) -> list[tuple[GpuUtilization, IdleEnd]]:
     """Return the GPUs with an idle end; none where it is an ordinary end of the job."""
     found = [(gpu, gpu.ended) for gpu in used if gpu.ended]
     is_long = any(
@@ -143,7 +145,7 @@ def _ended(used: Sequence[GpuUse]) -> list[tuple[GpuUse, IdleEnd]]:
 
 
 def _stopped(
-    found: Sequence[tuple[GpuUse, IdleEnd]], used: Sequence[GpuUse], n_gpus: int
+    found: Sequence[tuple[GpuUtilization, IdleEnd]], used: Sequence[GpuUtilization], n_gpus: int
 ) -> results.Finding:
     """Return the finding on an idle end: what it costs of the time in which GPUs work.
 
@@ -168,13 +170,15 @@ def _stopped(
     )
 
 
-def _concerned(worst: GpuUse, gpus: Sequence[GpuUse], n_gpus: int) -> str:
+def _concerned(worst: GpuUtilization, gpus: Sequence[GpuUtilization], n_gpus: int) -> str:
     others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
     also = f" (also {format_places(others)})" if others else ""
     return part_of(len(gpus), n_gpus, "GPU") + also
 
 
-def _under_used(gpus: Sequence[GpuUse], used: Sequence[GpuUse], params: Params) -> results.Finding:
+def _under_used(
+    gpus: Sequence[GpuUtilization], used: Sequence[GpuUtilization], params: Params
+) -> results.Finding:
     """Return the finding on under-used GPUs; each could work more all the time."""
     worst = min(gpus, key=lambda gpu: (gpu.work_p95_pct, gpu.work_mean_pct))
     is_low = worst.work_p95_pct < params.threshold_p95
@@ -192,7 +196,9 @@ def _under_used(gpus: Sequence[GpuUse], used: Sequence[GpuUse], params: Params) 
     )
 
 
-def _swinging(gpus: Sequence[GpuUse], used: Sequence[GpuUse], params: Params) -> results.Finding:
+def _swinging(
+    gpus: Sequence[GpuUtilization], used: Sequence[GpuUtilization], params: Params
+) -> results.Finding:
     """Return the finding on GPUs that swing; each works between its rests."""
     worst = max(gpus, key=lambda gpu: gpu.rested_ratio)
     wasted = sum(gpu.rested_ratio for gpu in gpus) / len(used)
@@ -210,7 +216,7 @@ def _swinging(gpus: Sequence[GpuUse], used: Sequence[GpuUse], params: Params) ->
     )
 
 
-def _short_of_work(used: Sequence[GpuUse]) -> results.Finding | None:
+def _short_of_work(used: Sequence[GpuUtilization]) -> results.Finding | None:
     """Return the finding on GPUs that wait for something which nothing recorded names."""
     worst = max(used, key=lambda gpu: gpu.short_ratio, default=None)
     if worst is None:
@@ -227,7 +233,7 @@ def _short_of_work(used: Sequence[GpuUse]) -> results.Finding | None:
     )
 
 
-def _advice(gpu: GpuUse) -> str | None:
+def _advice(gpu: GpuUtilization) -> str | None:
     """Return the advice to relieve the host first, ``None`` where it is not seen to be busy."""
     waits = gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= LITTLE_REST_RATIO
     return texts.RELIEVE_HOST if waits else None

@@ -27,7 +27,7 @@ LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 
 
-class Verdict(StrEnum):
+class UseVerdict(StrEnum):
     """Faults of a GPU."""
 
     UNDER_USED = "under-used"
@@ -47,7 +47,7 @@ class IdleEnd:
 
 
 @row
-class GpuUse:
+class GpuUtilization:
     """Use of one GPU.
 
     Attributes:
@@ -64,7 +64,7 @@ class GpuUse:
 
     node: str = col()
     gpu: str = col()
-    verdict: Verdict = col()
+    verdict: UseVerdict = col()
     mean_pct: float = col("%", digits=2)
     p5_pct: float = col("%", digits=2)
     p95_pct: float = derived(lambda gpu: gpu.box.p95, "%", digits=2)
@@ -95,7 +95,7 @@ class NodeGpus:
     n_ticks: int
     n_enough: int
     has_events: bool
-    gpus: tuple[GpuUse, ...]
+    gpus: tuple[GpuUtilization, ...]
     aws: Violations
 
 
@@ -114,7 +114,9 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
     )
 
 
-def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Params) -> GpuUse:
+def _measure_gpu(
+    part: NodeProfile, gpu: str, series: usage.Samples, params: Params
+) -> GpuUtilization:
     time_ns, values, idle_below = series.time_ns, series.values, params.threshold_p5
     work, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
     inside = slice(work.first, work.stop)
@@ -122,7 +124,7 @@ def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Par
     is_idle = working < idle_below
     hot = usage.is_host_hot(part.system)[series.is_there][inside][is_idle]
     work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
-    return GpuUse(
+    return GpuUtilization(
         node=part.node,
         gpu=gpu,
         verdict=_verdict(part.system, values, working, params),
@@ -144,22 +146,22 @@ def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Par
     )
 
 
-def _verdict(system: SystemTable, values: Floats, working: Floats, params: Params) -> Verdict:
+def _verdict(system: SystemTable, values: Floats, working: Floats, params: Params) -> UseVerdict:
     """Return the fault of a GPU by its (n,) samples and by those in its working range.
 
     A single sample depends on where in a step it fell: one that is never idle is judged by its
     mean, whatever it reaches at times.
     """
     if values.size <= usage.enough_samples(params.patience, system):
-        return Verdict.NOT_JUDGED
+        return UseVerdict.NOT_JUDGED
     p95, p5 = np.round(percentiles(working, (95, 5)), usage.PERCENT_DIGITS)
     is_idle = working < params.threshold_p5
     n_rests = np.count_nonzero(np.diff(is_idle, prepend=False) & is_idle)
     if p95 < params.threshold_p95:
-        return Verdict.UNDER_USED
+        return UseVerdict.UNDER_USED
     if p5 >= params.threshold_p5:
-        return Verdict.UNDER_USED if working.mean() < params.threshold_p95 else Verdict.FINE
-    return Verdict.FLUCTUATING if n_rests >= LEAST_RESTS else Verdict.FINE
+        return UseVerdict.UNDER_USED if working.mean() < params.threshold_p95 else UseVerdict.FINE
+    return UseVerdict.FLUCTUATING if n_rests >= LEAST_RESTS else UseVerdict.FINE
 
 
 def _work_of(

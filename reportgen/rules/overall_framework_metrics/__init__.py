@@ -17,7 +17,7 @@ from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.overall_framework_metrics import recorded, tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, measure
-from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
+from reportgen.rules.overall_framework_metrics.tables import OperatorTimes, sampling
 from reportgen.text import mode_word, plural, write
 from reportgen.units import NS_PER_S, seconds
 
@@ -265,7 +265,7 @@ def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
     }
 
 
-def _self_s(operators: Sequence[OperatorSums]) -> float | None:
+def _self_s(operators: Sequence[OperatorTimes]) -> float | None:
     return sum(item.self_ns for item in operators) / NS_PER_S if operators else None
 
 

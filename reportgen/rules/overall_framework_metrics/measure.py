@@ -70,8 +70,8 @@ class FrameworkSums:
     loop: Loop = merged(merge, default=Loop())
     n_lasting: int = merged(sum, default=0)
     breakdown: sums.Breakdown = merged(merge, default=sums.Breakdown())
-    cpu_operators: tuple[tables.OperatorSums, ...] = merged(concat, default=())
-    gpu_operators: tuple[tables.OperatorSums, ...] = merged(concat, default=())
+    cpu_operators: tuple[tables.OperatorTimes, ...] = merged(concat, default=())
+    gpu_operators: tuple[tables.OperatorTimes, ...] = merged(concat, default=())
     paces: tuple[Pace, ...] = merged(concat, default=())
     functions: tuple[tables.FunctionTime, ...] = merged(concat, default=())
     stages: tuple[StageTime, ...] = merged(each_stage_once, default=())
@@ -186,7 +186,7 @@ def _lost_ns(part: NodeProfile) -> int:
     )
 
 
-def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[tables.OperatorSums]:
+def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[tables.OperatorTimes]:
     """Yield the operators of one node on its CPU or GPUs, by device, then by name.
 
     Nesting is looked for within one worker, device and thread; of equal intervals the same name
@@ -199,7 +199,7 @@ def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[tables.OperatorS
     duration_ns = its.duration_ns
     for phase, rows in rows_by_code(its.phase):
         for name, own in rows_by_code(its.name[rows]):
-            yield tables.OperatorSums(
+            yield tables.OperatorTimes(
                 device=its.phases[phase],
                 name=its.names[name],
                 count=int(own.size),

@@ -137,7 +137,7 @@ def exhibits_of_between(between: Sequence[Between]) -> Iterator[Exhibit]:
 
 
 @row
-class OperatorSums:
+class OperatorTimes:
     """One operator on one device: ``self_ns`` is its time without the operators inside it.
 
     A device is the phase that it was recorded under: ``cpu_functions``, ``gpu_functions-dev:0``.
@@ -152,19 +152,19 @@ class OperatorSums:
     self_ns: int = merged(sum)
 
 
-def by_name(operators: Sequence[OperatorSums]) -> list[OperatorSums]:
+def by_name(operators: Sequence[OperatorTimes]) -> list[OperatorTimes]:
     """Return one operator per name, largest total first."""
     joined = merge_by(operators, lambda item: item.name).values()
     return sorted(joined, key=lambda item: (-item.total_ns, item.name))
 
 
-def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> Iterator[Exhibit]:
+def exhibits_of_operators(operators: Sequence[OperatorTimes], *, role: Role) -> Iterator[Exhibit]:
     """Yield the most used operators of CPUs or GPUs, and the same by device."""
     if not operators:
         return
     joined = by_name(operators)
     shown, title = _shown(joined), f"{role.upper()} operators"
-    _, name, count, *times = columns_of(shown, OperatorSums)
+    _, name, count, *times = columns_of(shown, OperatorTimes)
     yield exhibit(
         f"{role}_operators",
         ExhibitKind.BARS,
@@ -186,12 +186,12 @@ def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> I
         yield table(
             f"{role}_operators_by_device",
             [item for own in apart for item in _shown(by_name(own))],
-            OperatorSums,
+            OperatorTimes,
             title=f"{title} of each device",
         )
 
 
-def _shown(joined: Sequence[OperatorSums]) -> list[OperatorSums]:
+def _shown(joined: Sequence[OperatorTimes]) -> list[OperatorTimes]:
     """Return the first by total and the first by self time; the rest as one row."""
     by_self = sorted(joined, key=lambda item: (-item.self_ns, item.name))[:MOST_OPERATORS]
     kept = {item.name for item in (*joined[:MOST_OPERATORS], *by_self)}

@@ -20,7 +20,7 @@ from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
 from reportgen.rules.overall_system_usage.measure import (
     NodeUsage,
-    Recording,
+    SampledTime,
     measure,
 )
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
@@ -164,7 +164,7 @@ def _idle(rows: Sequence[UsageRow]) -> str:
     return f" Idle resources (95th percentile below {IDLE_BELOW_PCT:g} %): {'; '.join(places)}."
 
 
-def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
+def _absences(recordings: Mapping[str, SampledTime]) -> list[Absence]:
     first_ns = min(its.first_ns for its in recordings.values())
     last_ns = max(its.last_ns for its in recordings.values())
     return [
@@ -180,7 +180,7 @@ def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
 
 
 def _not_sampled(
-    absences: Sequence[Absence], recordings: Mapping[str, Recording]
+    absences: Sequence[Absence], recordings: Mapping[str, SampledTime]
 ) -> results.Finding:
     ends_ns = [at_ns for its in recordings.values() for at_ns in (its.first_ns, its.last_ns)]
     lost_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])

@@ -105,7 +105,7 @@ class Line:
 
 
 @row
-class Recording:
+class SampledTime:
     """When a node was sampled: first and last tick, and the pauses longer than ``least_ns``."""
 
     first_ns: int
@@ -131,7 +131,7 @@ class NodeUsage:
     flows: Mapping[str, tuple[Line, ...]]
     devices: tuple[DeviceCounts, ...]
     is_platform_network: bool
-    recording: Recording | None
+    recording: SampledTime | None
 
 
 def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
@@ -242,9 +242,9 @@ def _count(column: Floats) -> SampleCounts:
     )
 
 
-def _recording(system: SystemTable) -> Recording:
+def _recording(system: SystemTable) -> SampledTime:
     starts, ends = samples.sampling_pauses(system)
-    return Recording(
+    return SampledTime(
         first_ns=int(system.tick_ns[0]),
         last_ns=int(system.tick_ns[-1]),
         least_ns=samples.least_pause_ns(system.interval_ns),

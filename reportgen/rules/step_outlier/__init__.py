@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.contrast import Work
+from reportgen.facts.contrast import WorkKind
 from reportgen.facts.intervals import Union, clip, overlap_ns
 from reportgen.facts.loader import MOSTLY_RATIO, is_waiting
 from reportgen.facts.pauses import HANDFUL
@@ -190,7 +190,7 @@ def _random(job: NodeSteps) -> Finding | None:
     is_late = is_waiting(job.waits, edges, usual, extra_ns=worst.extra_ns)
     hint = contrast.function_hint(worst.contents)
     # Waits for batches are left out of this time already.
-    hint = hint if hint and hint.work is Work.OTHER else None
+    hint = hint if hint and hint.work is WorkKind.OTHER else None
     named = None if worst.is_between else named_worker(job.series)
     same = [f"{its.worker} {mode_word(its.word)}" for _, its in costly if its is not worst]
     message = LONG_BETWEEN if worst.is_between else SLOW

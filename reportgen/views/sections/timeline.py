@@ -87,7 +87,7 @@ def _axis_blocks(report: Report) -> list[Block]:
 
 
 def _axis_block(
-    lanes: Sequence[tracks.Lane],
+    lanes: Sequence[tracks.SummaryLane],
     panels: Sequence[tracks.TimelinePanel],
     drawing: Drawing,
     facts: dict[str, Any],
@@ -114,7 +114,7 @@ def _axis_block(
     return Block(html=html, figure=titled(drawing, _TOOL), figure_id=_AXIS_ID)
 
 
-def _caption(panels: Sequence[tracks.TimelinePanel], lanes: Sequence[tracks.Lane]) -> str:
+def _caption(panels: Sequence[tracks.TimelinePanel], lanes: Sequence[tracks.SummaryLane]) -> str:
     """Say from how many points the curves were made, and what the lanes leave out."""
     said = list(dict.fromkeys(panel.exhibit.caption for panel in panels if panel.exhibit.caption))
     for lane in lanes:
@@ -144,7 +144,7 @@ def _job_extent(
     return extent if math.isfinite(extent.end_s - extent.start_s) else None
 
 
-def _is_of_job(lane: tracks.Lane, job: AxisExtent) -> bool:
+def _is_of_job(lane: tracks.SummaryLane, job: AxisExtent) -> bool:
     """Return whether intervals are on the job's clock: those of another squeeze it to a line."""
     length_s = max(job.end_s - job.start_s, _SHORTEST_S)
     return all(
@@ -153,7 +153,7 @@ def _is_of_job(lane: tracks.Lane, job: AxisExtent) -> bool:
     )
 
 
-def _extent(job: AxisExtent, lanes: Sequence[tracks.Lane]) -> AxisExtent:
+def _extent(job: AxisExtent, lanes: Sequence[tracks.SummaryLane]) -> AxisExtent:
     spans = [span for lane in lanes for span in lane.spans]
     start_s = min([job.start_s, *(span.start_s for span in spans)])
     end_s = max([job.end_s, *(span.end_s for span in spans)])
@@ -162,7 +162,7 @@ def _extent(job: AxisExtent, lanes: Sequence[tracks.Lane]) -> AxisExtent:
 
 def _facts(
     report: Report,
-    lanes: Sequence[tracks.Lane],
+    lanes: Sequence[tracks.SummaryLane],
     panels: Sequence[tracks.TimelinePanel],
     functions: FunctionTable | None,
     extent: AxisExtent,

@@ -10,7 +10,7 @@ from reportgen.views import theme
 from reportgen.views.charts import band, layout
 from reportgen.views.charts.arrays import float32
 from reportgen.views.charts.layout import ChartContext, Drawing, axis_name, time_array, times
-from reportgen.views.timeline.tracks import PHASES, TRAINING_LOOP, Lane, TimelinePanel
+from reportgen.views.timeline.tracks import PHASES, TRAINING_LOOP, SummaryLane, TimelinePanel
 from reportgen.views.values import format_interval, format_number, plot_label
 
 LANE_PX, PANEL_PX, TITLE_PX = 32, 86, 30
@@ -49,7 +49,7 @@ def slots_of(n_lanes: int, n_panels: int) -> tuple[list[Slot], float]:
 
 
 def draw(
-    lanes: Sequence[Lane],
+    lanes: Sequence[SummaryLane],
     panels: Sequence[TimelinePanel],
     extent: AxisExtent,
     context: ChartContext,
@@ -104,7 +104,7 @@ def draw(
 
 
 def alt_of(
-    lanes: Sequence[Lane],
+    lanes: Sequence[SummaryLane],
     panels: Sequence[TimelinePanel],
     extent: AxisExtent,
     context: ChartContext,
@@ -149,7 +149,7 @@ def _panel_axis(panel: TimelinePanel, domain: list[float]) -> dict[str, Any]:
     return made
 
 
-def _bars(lane: Lane, place: int, context: ChartContext) -> list[dict[str, Any]]:
+def _bars(lane: SummaryLane, place: int, context: ChartContext) -> list[dict[str, Any]]:
     """Return a lane's intervals as one outline per colour: few elements, whatever their number."""
     traces = []
     centre = place + 0.5 - _BAR
@@ -177,7 +177,9 @@ def _note(text: str, y: float, anchor: str) -> dict[str, Any]:
     return {**label, **place, "yshift": 0 if anchor == "top" else 3}
 
 
-def _loop_lines(lanes: Sequence[Lane], top: float, context: ChartContext) -> list[dict[str, Any]]:
+def _loop_lines(
+    lanes: Sequence[SummaryLane], top: float, context: ChartContext
+) -> list[dict[str, Any]]:
     loop = [
         span
         for lane in lanes

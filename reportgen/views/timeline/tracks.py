@@ -111,7 +111,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class SummaryLane:
     """One line of intervals; ``n_spans`` of them there are, the longest are kept."""
 
     name: str
@@ -119,7 +119,7 @@ class Lane:
     spans: tuple[Span, ...]
 
 
-def lanes_of(report: Report) -> tuple[Lane, ...]:
+def lanes_of(report: Report) -> tuple[SummaryLane, ...]:
     """Return the phases, the steps, then what each rule detected."""
     found = [lane for lane in (_phases(report), _steps(report), *_detected(report)) if lane.spans]
     return tuple(found[:MOST_LANES])
@@ -133,7 +133,7 @@ def seconds_of(text: str | None) -> float | None:
         return None
 
 
-def _phases(report: Report) -> Lane:
+def _phases(report: Report) -> SummaryLane:
     summary = report.summary
     loop = (summary.training_loop_start, summary.training_loop_end)
     edges = [seconds_of(text) for text in (summary.start_time, *loop, summary.end_time)]
@@ -143,7 +143,7 @@ def _phases(report: Report) -> Lane:
         for (name, hue), start, end in zip(names, edges[:-1], edges[1:], strict=True)
         if start is not None and end is not None and end > start
     ]
-    return Lane(name=PHASES, n_spans=len(spans), spans=tuple(spans))
+    return SummaryLane(name=PHASES, n_spans=len(spans), spans=tuple(spans))
 
 
 def step_starts(report: Report) -> list[tuple[float, int]]:
@@ -159,15 +159,15 @@ def step_starts(report: Report) -> list[tuple[float, int]]:
     )
 
 
-def _steps(report: Report) -> Lane:
+def _steps(report: Report) -> SummaryLane:
     spans = [
         Span(start_s=time_s, end_s=time_s, words=f"step {step:,}", hue="step")
         for time_s, step in step_starts(report)
     ]
-    return Lane(name="Steps", n_spans=len(spans), spans=tuple(spans))
+    return SummaryLane(name="Steps", n_spans=len(spans), spans=tuple(spans))
 
 
-def _detected(report: Report) -> Iterator[Lane]:
+def _detected(report: Report) -> Iterator[SummaryLane]:
     """Yield a lane for all spans; of exhibits that are the same lane of a rule, the first."""
     for rule_id, result in report.results.items():
         seen: set[str] = set()
@@ -191,7 +191,7 @@ def _order(item: Exhibit) -> int:
     return item.place.timeline.order if item.place.timeline else 0
 
 
-def _lane(name: str, exhibit: Exhibit, *, hue: str) -> Lane:
+def _lane(name: str, exhibit: Exhibit, *, hue: str) -> SummaryLane:
     spans = [
         Span(
             start_s=start,
@@ -203,7 +203,7 @@ def _lane(name: str, exhibit: Exhibit, *, hue: str) -> Lane:
         if start is not None and end is not None
     ]
     longest = sorted(spans, key=lambda span: span.start_s - span.end_s)[:MOST_SPANS]
-    return Lane(
+    return SummaryLane(
         name=shorten(name, most=40).text,
         n_spans=len(spans),
         spans=tuple(sorted(longest, key=lambda span: (span.start_s, span.end_s))),

@@ -20,8 +20,8 @@ from reportgen.profile.trace_tables import (
     HostSlices,
     MemoryEvents,
     SliceKind,
-    Steps,
     SyncEvents,
+    TraceSteps,
 )
 from reportgen.units import NS_PER_US
 from tests.builders import job_info
@@ -107,7 +107,7 @@ def rank_trace(
             input_dims=words.codes("input_dims", slice_rows, "input_dims"),
             input_values=words.codes("input_values", slice_rows, "input_values"),
         ),
-        steps=Steps(
+        steps=TraceSteps(
             **_times(step_rows),
             number=np.array([int(row["name"]) for row in step_rows], dtype=np.int64),
             thread=words.codes("threads", step_rows, "thread", MAIN),

@@ -40,7 +40,7 @@ def steps(loader: Iterable[Item]) -> Iterator[Item]:
     if recorder is None:
         yield from loader
         return
-    marks, batches = Loop(recorder, type(loader).__name__), iter(loader)
+    marks, batches = MarkedLoop(recorder, type(loader).__name__), iter(loader)
     while True:
         began_ns = marks.ask()
         try:
@@ -56,7 +56,7 @@ def steps(loader: Iterable[Item]) -> Iterator[Item]:
             marks.end(is_whole)
 
 
-class Loop:
+class MarkedLoop:
     """The marks of one loop over ``steps(loader)``, or of Keras's; none of them raises."""
 
     def __init__(self, recorder: Any, name: str) -> None:

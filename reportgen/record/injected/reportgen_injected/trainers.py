@@ -6,7 +6,7 @@ import time
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable
 
-from .annotations import Loop
+from .annotations import MarkedLoop
 from .steps import EVAL, PREDICT, TRAIN
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def install_keras(module: ModuleType, marks: TrainerMarks) -> None:
 class _Batches:
     """The iterator from which Keras takes batches; each request is a wait."""
 
-    def __init__(self, iterator: Any, loop: Loop) -> None:
+    def __init__(self, iterator: Any, loop: MarkedLoop) -> None:
         self._iterator, self._loop = iterator, loop
 
     def __iter__(self) -> _Batches:
@@ -87,7 +87,7 @@ def install_epoch_iterator(module: ModuleType, recorder: Recorder) -> None:
     On TensorFlow that function is compiled, and asks for batches where nobody can look.
     """
     kind = module.EpochIterator
-    enumerate_iterator, loop = kind._enumerate_iterator, Loop(recorder, kind.__name__)  # noqa: SLF001
+    enumerate_iterator, loop = kind._enumerate_iterator, MarkedLoop(recorder, kind.__name__)  # noqa: SLF001
     not_seen = [lambda: recorder.remark("not_seen", "waits for data of Keras on TensorFlow")]
 
     def enumerate_timed(self: Any) -> Any:
