@@ -70,5 +70,5 @@ class Increments:
 
 
 def _is_timeline(key: str) -> bool:
-    told = claim(key)
-    return told is not None and role_of(told) is FileRole.EVENTS
+    claimed = claim(key)
+    return claimed is not None and role_of(claimed) is FileRole.EVENTS

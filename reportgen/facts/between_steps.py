@@ -68,7 +68,7 @@ def between_steps_of(part: NodeProfile) -> tuple[BetweenSteps, ...]:
     gone = union_of(*unrecorded_ns(part.system, part.spans))
     every = step_times_of(part.spans)
     groups = groupby(every, key=lambda times: times.steps.worker)
-    return tuple(_of_worker(part.spans, tuple(its), every, gone) for _, its in groups)
+    return tuple(_of_worker(part.spans, tuple(phases), every, gone) for _, phases in groups)
 
 
 def _of_worker(
@@ -136,12 +136,12 @@ def waited_for_ns(phases: Sequence[PhaseBetween]) -> dict[str, float]:
     """
     waited_ns = dict.fromkeys((one.node for one in phases), 0.0)
     for alike in {one.alike for one in phases}:
-        its = [one for one in phases if one.alike == alike]
-        apart_ns = [one.start_ns - its[0].start_ns for one in its]
+        together = [one for one in phases if one.alike == alike]
+        apart_ns = [one.start_ns - together[0].start_ns for one in together]
         drift_ns = max(float(np.abs(apart - np.median(apart)).max()) for apart in apart_ns)
-        if drift_ns < np.median(np.diff(its[0].start_ns, append=its[0].start_ns[-1])):
-            joint_ns = np.max(np.stack([one.slowest_ns for one in its]), axis=0).sum()
-            for one in its:
+        if drift_ns < np.median(np.diff(together[0].start_ns, append=together[0].start_ns[-1])):
+            joint_ns = np.max(np.stack([one.slowest_ns for one in together]), axis=0).sum()
+            for one in together:
                 waited_ns[one.node] += float(joint_ns - one.slowest_ns.sum())
     return waited_ns
 
@@ -247,7 +247,7 @@ def _unions(spans: SpanTable, *, copies_apart: bool) -> Iterator[tuple[Union, ..
         phases = sorted(group, key=lambda times: -_regular_ns(times).sum())
         parts = [_parts(times) for times in phases]
         main, *_ = parts[0]
-        whole, tail, *slow = (join(its) for its in zip(*parts, strict=True))
+        whole, tail, *slow = (join(unions) for unions in zip(*parts, strict=True))
         loop = union_of(whole.start_ns[:1], whole.end_ns[-1:])
         steps = (minus(minus(union, slow[0]), tail) for union in (main, minus(whole, main)))
         parts_of_loop = [*(minus(part, waits) for part in (*steps, tail, *slow)), waits]
@@ -259,14 +259,14 @@ def _unions(spans: SpanTable, *, copies_apart: bool) -> Iterator[tuple[Union, ..
 
 def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
     """Return the steps of a phase, the ends of usual ones, its slow steps and its slow pauses."""
-    its, slow = times.steps, slow_steps_of(times)
+    steps, slow = times.steps, slow_steps_of(times)
     is_slow, is_pause = slow.is_slow_step, slow.is_slow_between
-    tail_ns = (TAIL_RATIO * its.duration_ns).astype(np.int64)
+    tail_ns = (TAIL_RATIO * steps.duration_ns).astype(np.int64)
     return (
-        union_of(its.start_ns, its.end_ns),
-        union_of((its.end_ns - tail_ns)[~is_slow], its.end_ns[~is_slow]),
-        union_of(its.start_ns[is_slow], its.end_ns[is_slow]),
-        union_of(its.end_ns[is_pause], its.next_ns[is_pause]),
+        union_of(steps.start_ns, steps.end_ns),
+        union_of((steps.end_ns - tail_ns)[~is_slow], steps.end_ns[~is_slow]),
+        union_of(steps.start_ns[is_slow], steps.end_ns[is_slow]),
+        union_of(steps.end_ns[is_pause], steps.next_ns[is_pause]),
     )
 
 

@@ -147,7 +147,8 @@ def breakdown_of(spans: SpanTable) -> Breakdown:
     classes = classes_of(spans)
     of_class = {kind: spans.where(classes == kind) for kind in SpanClass}
     phase_ns = {
-        kind: _sums(its.phase, its.duration_ns, its.phases) for kind, its in of_class.items()
+        kind: _sums(events.phase, events.duration_ns, events.phases)
+        for kind, events in of_class.items()
     }
     pass_phases = {phase for pair in PASS_PHASES for side in pair for phase in side}
     plain_ns = phase_ns[SpanClass.MODULE] | phase_ns[SpanClass.GENERAL]
@@ -208,8 +209,8 @@ def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:
     for _, rows in rows_by_code(steps.worker):
         start_ns, end_ns = steps.start_ns[rows], steps.end_ns[rows]
         others_ns += int(end_ns.max() - start_ns.min()) - union_of(start_ns, end_ns).length_ns
-        for code, its in rows_by_code(steps.phase[rows]):
-            by_phase[steps.phases[code]] += union_of(start_ns[its], end_ns[its]).length_ns
+        for code, of_phase in rows_by_code(steps.phase[rows]):
+            by_phase[steps.phases[code]] += union_of(start_ns[of_phase], end_ns[of_phase]).length_ns
     return dict(by_phase), others_ns
 
 
@@ -309,11 +310,11 @@ def event_sums(
         windows: start and end of the windows for ``inside_ns``, any order.
     """
     words, name = called or (spans.names, spans.name)
-    its, n_phases = np.flatnonzero(rows), max(len(spans.phases), 1)
-    pair = name[its].astype(np.int64) * n_phases + spans.phase[its]
+    places, n_phases = np.flatnonzero(rows), max(len(spans.phases), 1)
+    pair = name[places].astype(np.int64) * n_phases + spans.phase[places]
     codes, place, count = np.unique(pair, return_inverse=True, return_counts=True)
     keys = [(words[code // n_phases], spans.phases[code % n_phases]) for code in codes.tolist()]
-    start_ns, end_ns = spans.start_ns[its], spans.end_ns[its]
+    start_ns, end_ns = spans.start_ns[places], spans.end_ns[places]
     inside_ns = covered_each(union_of(*windows), start_ns, end_ns)
     sums = (
         sums_by_code(place.reshape(-1), length_ns, codes.size)

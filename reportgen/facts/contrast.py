@@ -105,14 +105,14 @@ def window_contents(
 ) -> WindowContents:
     """Compare what one worker ran in slow windows with what it ran in normal ones."""
     longest_ns = LIFE_FACTOR * int((slow.end_ns - slow.start_ns).max(initial=0))
-    its = spans.where(is_function(spans) & (spans.duration_ns <= longest_ns))
+    functions = spans.where(is_function(spans) & (spans.duration_ns <= longest_ns))
 
     def covered(rows: Integers | slice) -> list[int]:
-        union = union_of(its.start_ns[rows], its.end_ns[rows])
+        union = union_of(functions.start_ns[rows], functions.end_ns[rows])
         sides = (covered_each(union, side.start_ns, side.end_ns) for side in (slow, normal))
         return [int(side.sum()) for side in sides]
 
-    found = [((label, work), covered(rows)) for label, work, rows in _longest(its, slow)]
+    found = [((label, work), covered(rows)) for label, work, rows in _longest(functions, slow)]
     whole = zip((slow.length_ns, normal.length_ns), covered(slice(None)), strict=True)
     found.append((("no recorded function", WorkKind.UNSEEN), [all_ns - ns for all_ns, ns in whole]))
     return WindowContents(
@@ -138,12 +138,12 @@ def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, WorkKind, Int
     loader = loader_rows(spans)
     is_wait, is_start = loader.fetch | loader.next_call, loader.initialize
     waits = union_of(spans.start_ns[is_wait], spans.end_ns[is_wait])
-    for code, its in rows_by_code(codes[rows]):
-        own = rows[its]
-        waited_ns = covered_each(waits, spans.start_ns[own], spans.end_ns[own]).sum()
-        is_waiting = 2 * waited_ns > spans.duration_ns[own].sum()
-        work = WorkKind.LOADER if is_wait[own].any() or is_waiting else WorkKind.OTHER
-        yield labels[code], WorkKind.LOADER_START if is_start[own].any() else work, own
+    for code, places in rows_by_code(codes[rows]):
+        called = rows[places]
+        waited_ns = covered_each(waits, spans.start_ns[called], spans.end_ns[called]).sum()
+        is_waiting = 2 * waited_ns > spans.duration_ns[called].sum()
+        work = WorkKind.LOADER if is_wait[called].any() or is_waiting else WorkKind.OTHER
+        yield labels[code], WorkKind.LOADER_START if is_start[called].any() else work, called
 
 
 class Gauge(StrEnum):
@@ -241,8 +241,8 @@ def contrast_of(
     loop_ns = (ends_ns[0], ends_ns[1]) if ends_ns else (0, -1)
     contents = WindowContents()
     if worker:
-        own = part.spans.where(part.spans.worker == part.spans.workers.index(worker))
-        contents = window_contents(own, windows, others, usual_ns=usual_ns)
+        of_worker = part.spans.where(part.spans.worker == part.spans.workers.index(worker))
+        contents = window_contents(of_worker, windows, others, usual_ns=usual_ns)
         contents = replace(contents, n_slow=n_times or contents.n_slow)
     loads = loads_of(part.system, windows, loop_ns)
     return Contrast(node=part.node, worker=worker, contents=contents, loads=loads)

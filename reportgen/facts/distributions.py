@@ -155,7 +155,7 @@ def bin_together(tallies: Sequence[Tally]) -> Bins:
     width_ns = max(tally.width_ns for tally in filled)
     first = min(int(tally.index[0]) * tally.width_ns for tally in filled) // width_ns
     last = max(int(tally.index[-1]) * tally.width_ns for tally in filled) // width_ns
-    factor = next(its for its in round_factors() if last // its - first // its < DRAWN_BINS)
+    factor = next(step for step in round_factors() if last // step - first // step < DRAWN_BINS)
     width_ns, first, last = width_ns * factor, first // factor, last // factor
     counts = np.zeros((len(tallies), last - first + 1), dtype=np.int64)
     for row, tally in enumerate(tallies):

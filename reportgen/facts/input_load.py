@@ -147,7 +147,7 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
 
 def _pace_ratio(rate: Floats, is_within: Mask, in_loop: Mask) -> float:
     """Return the mean rate in the loop by that in its waits; 0 where the loop stands for them."""
-    waiting, every = (rate[its & np.isfinite(rate)] for its in (is_within, in_loop))
+    waiting, every = (rate[mask & np.isfinite(rate)] for mask in (is_within, in_loop))
     is_known = LEAST_LOAD_TICKS <= waiting.size < every.size and waiting.mean() > 0
     return min(float(every.mean() / waiting.mean()), 1.0) if is_known else 0.0
 

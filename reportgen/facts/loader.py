@@ -109,8 +109,8 @@ def loading_of(spans: SpanTable) -> SpanTable:
 def worker_waits(spans: SpanTable, worker: str) -> Union:
     """Return when the loop of one worker waited for a batch, or set up an iterator."""
     loading = loading_of(spans)
-    own = loading.where(loading.worker == spans.workers.index(worker))
-    return union_of(own.start_ns, own.end_ns)
+    of_worker = loading.where(loading.worker == spans.workers.index(worker))
+    return union_of(of_worker.start_ns, of_worker.end_ns)
 
 
 def are_waits_known(spans: SpanTable, worker: str) -> bool:
@@ -123,8 +123,8 @@ def are_waits_known(spans: SpanTable, worker: str) -> bool:
 def num_workers_of(spans: SpanTable, worker: str) -> int | None:
     """Return how many loader processes a worker was last told to start, ``None`` if unknown."""
     is_its = spans.worker == spans.workers.index(worker)
-    told = spans.num_workers[loader_rows(spans).initialize & is_its]
-    known = told[told >= 0]
+    asked_for = spans.num_workers[loader_rows(spans).initialize & is_its]
+    known = asked_for[asked_for >= 0]
     return int(known[-1]) if known.size else None
 
 
@@ -139,8 +139,10 @@ def _outermost(spans: SpanTable, in_tensorflow: Mask) -> Mask:
     chosen = np.flatnonzero(handing_over if handing_over.any() else requests)
     mask = np.zeros(requests.shape, dtype=bool)
     if chosen.size:
-        its = spans.where(chosen)
-        parents = parents_of(its.start_ns, its.end_ns, joint_codes(its.worker, its.tid))
+        requested = spans.where(chosen)
+        parents = parents_of(
+            requested.start_ns, requested.end_ns, joint_codes(requested.worker, requested.tid)
+        )
         mask[chosen[parents < 0]] = True
     return mask
 
@@ -161,11 +163,11 @@ def lives_of(calls: tuple[Integers, Instants], lives: tuple[Integers, Instants])
     """
     pid, started = lives
     found = np.full(calls[0].shape, -1, dtype=np.int64)
-    for code, its in rows_by_code(pid):
-        own = its[np.argsort(started[its], kind="stable")]
+    for code, places in rows_by_code(pid):
+        in_order = places[np.argsort(started[places], kind="stable")]
         asked = np.flatnonzero(calls[0] == code)
-        last = np.searchsorted(started[own], calls[1][asked], side="right") - 1
-        found[asked] = np.where(last >= 0, own[np.maximum(last, 0)], -1)
+        last = np.searchsorted(started[in_order], calls[1][asked], side="right") - 1
+        found[asked] = np.where(last >= 0, in_order[np.maximum(last, 0)], -1)
     return found
 
 
@@ -188,8 +190,8 @@ def loaders_of(
     pid, started, ended = lives
     number = np.searchsorted(np.sort(set_up), started, side="right")
     place, busy_until = dict[int, int](), list[int]()
-    for code, its in sorted(rows_by_code(number), key=lambda one: int(started[one[1]].min())):
-        begins, ends = int(started[its].min()), int(ended[its].max())
+    for code, processes in sorted(rows_by_code(number), key=lambda one: int(started[one[1]].min())):
+        begins, ends = int(started[processes].min()), int(ended[processes].max())
         free = [at for at, until in enumerate(busy_until) if until <= begins]
         place[code] = free[0] if free else len(busy_until)
         busy_until[place[code] : place[code] + 1] = [ends]
@@ -263,12 +265,12 @@ def waiting_of(spans: SpanTable, *, unrecorded: Union) -> tuple[Waiting, ...]:
     every, waits, steps = loading_of(spans), waits_of(spans), spans.steps()
     return tuple(
         _waiting(
-            waits.where(its),
+            waits.where(rows),
             every.where(every.worker == worker),
             steps.where(steps.worker == worker),
             unrecorded,
         )
-        for worker, its in rows_by_code(waits.worker)
+        for worker, rows in rows_by_code(waits.worker)
     )
 
 
@@ -307,14 +309,14 @@ def step_waits_ns(spans: SpanTable) -> Integers:
     """
     waits, steps = spans.where(_are_waits(spans) | loader_rows(spans).initialize), spans.steps()
     longest = np.zeros(0, dtype=np.int64)
-    for worker, its in rows_by_code(waits.worker):
-        own, start_ns = waits.where(its), _starts_of(steps, worker)
+    for worker, rows in rows_by_code(waits.worker):
+        of_worker, start_ns = waits.where(rows), _starts_of(steps, worker)
         if not start_ns.size:
             continue
         # A wait belongs to the step that it ends before; TensorFlow waits within the step.
-        place = np.searchsorted(start_ns, own.end_ns, side="left")
+        place = np.searchsorted(start_ns, of_worker.end_ns, side="left")
         is_inside = place < start_ns.size
-        waited = sums_by_code(place[is_inside], own.duration_ns[is_inside], start_ns.size)
+        waited = sums_by_code(place[is_inside], of_worker.duration_ns[is_inside], start_ns.size)
         longest = greater_of([longest, waited[1:]])
     return longest
 
@@ -325,8 +327,8 @@ def cycles_without_waits_ns(spans: SpanTable) -> list[Integers]:
     Waiting for other workers is part of them: in the step, or behind it where the host runs ahead.
     """
     waits, found = loading_of(spans), []
-    for worker, its in rows_by_code(waits.worker):
-        waited = union_of(waits.start_ns[its], waits.end_ns[its])
+    for worker, rows in rows_by_code(waits.worker):
+        waited = union_of(waits.start_ns[rows], waits.end_ns[rows])
         start_ns = _starts_of(spans.steps(), worker)
         found.append(np.diff(start_ns) - covered_each(waited, start_ns[:-1], start_ns[1:]))
     return found
@@ -340,8 +342,8 @@ def long_waits_of(spans: SpanTable) -> Union:
     """Return when workers of a node wait for data, waits below a tenth of a step left out."""
     waits, steps = loading_of(spans), spans.steps()
     least_ns = LONG_RATIO * float(np.median(steps.duration_ns)) if steps.n_spans else 0.0
-    its = waits.where(waits.duration_ns >= least_ns)
-    return union_of(its.start_ns, its.end_ns)
+    long = waits.where(waits.duration_ns >= least_ns)
+    return union_of(long.start_ns, long.end_ns)
 
 
 def is_waiting(waits: Union, slow: Edges, usual: Edges, *, extra_ns: float) -> bool:
@@ -362,8 +364,8 @@ def opens_epoch(spans: SpanTable) -> Integers:
     """
     rows, steps, found = loader_rows(spans), spans.steps(), []
     set_up = spans.where(rows.initialize)
-    for worker, its in rows_by_code(steps.worker):
-        order = its[np.argsort(steps.start_ns[its], kind="stable")]
+    for worker, rows_of_worker in rows_by_code(steps.worker):
+        order = rows_of_worker[np.argsort(steps.start_ns[rows_of_worker], kind="stable")]
         start_ns, phase = steps.start_ns[order], steps.phase[order]
         first = np.append(True, phase[1:] != phase[:-1])
         at = np.searchsorted(start_ns, set_up.start_ns[set_up.worker == worker])
@@ -411,10 +413,10 @@ def busy_seconds(spans: SpanTable) -> dict[int, int]:
     nodes the one with most loaders in a second counts.
     """
     rows = loader_rows(spans)
-    its = spans.where(rows.fetch | rows.process)
-    pid = its.os_pid
-    loader = np.where(pid >= 0, pid, -1 - its.worker.astype(np.int64))
-    second = its.start_ns // NS_PER_S
+    loading = spans.where(rows.fetch | rows.process)
+    pid = loading.os_pid
+    loader = np.where(pid >= 0, pid, -1 - loading.worker.astype(np.int64))
+    second = loading.start_ns // NS_PER_S
     _, first = np.unique(joint_codes(second, loader), return_index=True)
     found, n_loaders = np.unique(second[first], return_counts=True)
     return dict(zip(found.tolist(), n_loaders.tolist(), strict=True))

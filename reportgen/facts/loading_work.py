@@ -67,8 +67,8 @@ class LoadingWork:
     @property
     def is_beside_others(self) -> bool:
         """Return whether other programs had more cores than the job."""
-        own, others = self.own_cores, self.other_cores
-        return own is not None and others is not None and others > own
+        job_cores, others = self.own_cores, self.other_cores
+        return job_cores is not None and others is not None and others > job_cores
 
     @property
     def is_crowded_out(self) -> bool:
@@ -113,16 +113,16 @@ def _cores_of(part: NodeProfile, *, batch_ns: float) -> dict[str, float]:
     """Return what the job and others had of the cores while the loops waited, if sampled then."""
     system, waits = part.system, waits_of(part.spans)
     is_within = overlaps_any(system.tick_ns, system.tick_ns, waits.start_ns, waits.end_ns)
-    own, others = sum_of(system, SeriesKind.JOB_CORES), usage.other_cores(system)
+    job_cores, others = sum_of(system, SeriesKind.JOB_CORES), usage.other_cores(system)
     is_known = is_within & np.isfinite(others)
     if not is_known.any():
         return {}
     first_ns, last_ns = training_loop_ns(part.spans) or (0, 0)
-    in_loop = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns) & np.isfinite(own)
+    in_loop = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns) & np.isfinite(job_cores)
     n_batches = int(((waits.end_ns > first_ns) & (waits.start_ns < last_ns)).sum())
-    every_ns = float(own[in_loop].mean()) * (last_ns - first_ns) if in_loop.any() else 0.0
+    every_ns = float(job_cores[in_loop].mean()) * (last_ns - first_ns) if in_loop.any() else 0.0
     return {
-        "own_cores": float(own[is_known].mean()),
+        "own_cores": float(job_cores[is_known].mean()),
         "other_cores": max(float(others[is_known].mean()), 0.0),
         "turn_ns": max(every_ns / max(n_batches, 1) - batch_ns, 0.0),
     }

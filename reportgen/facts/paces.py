@@ -121,40 +121,44 @@ def paces_of(spans: SpanTable, *, alone: Collection[str] = ()) -> tuple[Pace, ..
     """Return the pace of each worker and step phase of one node; some of them train ``alone``."""
     forward = spans.where(spans.in_phases((FORWARD,)))
     paces, gpus, steps = [], _gpus_of(spans), spans.steps()
-    for its in steps_of(spans):
-        worker = spans.workers.index(its.worker)
-        own = forward.where(forward.worker == worker)
-        row = np.searchsorted(its.start_ns, own.start_ns, side="right") - 1
-        is_inside = (row >= 0) & (own.start_ns <= its.end_ns[np.maximum(row, 0)])
-        row, duration_ns = row[is_inside], own.duration_ns[is_inside]
-        forward_ns = np.zeros(its.n_steps, dtype=np.int64)
+    for steps_of_phase in steps_of(spans):
+        worker = spans.workers.index(steps_of_phase.worker)
+        of_worker = forward.where(forward.worker == worker)
+        row = np.searchsorted(steps_of_phase.start_ns, of_worker.start_ns, side="right") - 1
+        is_inside = (row >= 0) & (of_worker.start_ns <= steps_of_phase.end_ns[np.maximum(row, 0)])
+        row, duration_ns = row[is_inside], of_worker.duration_ns[is_inside]
+        forward_ns = np.zeros(steps_of_phase.n_steps, dtype=np.int64)
         np.add.at(forward_ns, row, duration_ns)
-        is_kept = (forward_ns > 0) & (its.number % _stride(its.n_steps) == 0)
+        is_kept = (forward_ns > 0) & (steps_of_phase.number % _stride(steps_of_phase.n_steps) == 0)
         paces.append(
             Pace(
-                worker=its.worker,
-                phase=its.phase,
-                step=_lengths(its.duration_ns),
+                worker=steps_of_phase.worker,
+                phase=steps_of_phase.phase,
+                step=_lengths(steps_of_phase.duration_ns),
                 forward=_lengths(duration_ns),
-                loop_ns=its.loop_ns,
+                loop_ns=steps_of_phase.loop_ns,
                 begin_ns=int(steps.start_ns[steps.worker == worker].min()),
                 end_ns=int(steps.end_ns[steps.worker == worker].max()),
-                number=its.number[is_kept],
-                start_ns=its.start_ns[is_kept],
+                number=steps_of_phase.number[is_kept],
+                start_ns=steps_of_phase.start_ns[is_kept],
                 forward_ns=forward_ns[is_kept],
-                gpu=gpus.get(its.worker),
-                is_alone=its.worker in alone,
+                gpu=gpus.get(steps_of_phase.worker),
+                is_alone=steps_of_phase.worker in alone,
             )
         )
     return tuple(paces)
 
 
 def _gpus_of(spans: SpanTable) -> dict[str, str]:
-    own = spans.where(spans.in_phases(it for it in spans.phases if it.startswith(GPU_OPERATORS)))
-    n_phases = max(len(own.phases), 1)
-    pairs = np.unique(own.worker.astype(np.int64) * n_phases + own.phase).tolist()
+    on_gpus = spans.where(
+        spans.in_phases(phase for phase in spans.phases if phase.startswith(GPU_OPERATORS))
+    )
+    n_phases = max(len(on_gpus.phases), 1)
+    pairs = np.unique(on_gpus.worker.astype(np.int64) * n_phases + on_gpus.phase).tolist()
     gpus = {
-        own.phases[pair % n_phases].replace(GPU_OPERATORS, "gpu"): own.workers[pair // n_phases]
+        on_gpus.phases[pair % n_phases].replace(GPU_OPERATORS, "gpu"): on_gpus.workers[
+            pair // n_phases
+        ]
         for pair in pairs
     }
     workers = {worker: gpu for gpu, worker in gpus.items()}
@@ -186,8 +190,8 @@ def find_straggler(every: Sequence[Pace], *, above_pct: float) -> LaggingWorker 
     longer than the usual other worker in the main phase by more than ``above_pct``; it costs time
     in all phases, unless it lags for a time only.
     """
-    found = [_straggler_of(its, above_pct) for its in _trainings(every)]
-    return max(filter(None, found), key=lambda its: its.extra_ns, default=None)
+    found = [_straggler_of(training, above_pct) for training in _trainings(every)]
+    return max(filter(None, found), key=lambda lagging: lagging.extra_ns, default=None)
 
 
 def _trainings(every: Sequence[Pace]) -> Iterator[list[Pace]]:
@@ -223,7 +227,10 @@ def _stretch_of(paces: Sequence[Pace], above_pct: float) -> list[Pace]:
     n_blocks = min(N_PACE_BLOCKS, number.size // LEAST_PACE_STEPS)
     blocks = np.array_split(np.arange(number.size), n_blocks)
     usual_ns = np.sort(forward_ns, axis=0)[(len(paces) - 1) // 2]
-    longer = np.stack([np.median(forward_ns[:, its] / usual_ns[its], axis=1) for its in blocks]) - 1
+    longer = (
+        np.stack([np.median(forward_ns[:, block] / usual_ns[block], axis=1) for block in blocks])
+        - 1
+    )
     runs = [
         (sum(ratio for _, ratio in run), run[0][0], run[-1][0])
         for above in longer.T.tolist()
@@ -239,16 +246,16 @@ def _stretch_of(paces: Sequence[Pace], above_pct: float) -> list[Pace]:
 
 def _within(pace: Pace, first: int, last: int) -> Pace:
     """Return the pace in the steps of some numbers, with the length of their forward passes."""
-    its = (pace.number >= first) & (pace.number <= last)
-    forward = _lengths(pace.forward_ns[its])
+    is_within = (pace.number >= first) & (pace.number <= last)
+    forward = _lengths(pace.forward_ns[is_within])
     part = forward.total_ns / int(pace.forward_ns.sum())
     return replace(
         pace,
         step=replace(pace.step, total_ns=round(part * pace.step.total_ns)),
         forward=forward,
-        number=pace.number[its],
-        start_ns=pace.start_ns[its],
-        forward_ns=pace.forward_ns[its],
+        number=pace.number[is_within],
+        start_ns=pace.start_ns[is_within],
+        forward_ns=pace.forward_ns[is_within],
     )
 
 

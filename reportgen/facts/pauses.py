@@ -143,10 +143,10 @@ def pauses_of_workers(part: NodeProfile, *, least_steps: int) -> tuple[WorkerPau
 
 def _joined(phases: Sequence[SlowSteps]) -> _Steps:
     steps = [slow.times.steps for slow in phases]
-    codes = np.repeat(np.arange(len(phases)), [its.n_steps for its in steps])
+    codes = np.repeat(np.arange(len(phases)), [phase.n_steps for phase in steps])
     in_rhythm = np.concatenate([slow.in_rhythm for slow in phases])
     columns = {
-        name: np.concatenate([getattr(its, name) for its in steps])
+        name: np.concatenate([getattr(phase, name) for phase in steps])
         for name in ("start_ns", "end_ns", "next_ns", "step")
     }
     order = np.argsort(columns["start_ns"], kind="stable")
@@ -164,8 +164,8 @@ def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -
     parts.append(_long_gaps(every, main, is_known=main.n_steps >= least_steps))
     pauses = _merged(parts)
     is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
-    own = spans.where(spans.worker == spans.workers.index(main.worker))
-    is_gone |= loads_as_usual(own, pauses.start_ns, pauses.end_ns)
+    of_worker = spans.where(spans.worker == spans.workers.index(main.worker))
+    is_gone |= loads_as_usual(of_worker, pauses.start_ns, pauses.end_ns)
     pauses = pauses.where(~is_gone)
     rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
     ordinary = np.delete(np.arange(every.start_ns.size), rows)
@@ -197,15 +197,15 @@ def _of_phase(slow: SlowSteps, code: int) -> Pauses:
     """Return the steps of a phase that are pauses: a few that stand out, outside of rhythms."""
     steps = slow.times.steps
     is_free = (np.arange(steps.n_steps) >= WARM_UP_STEPS) & ~slow.in_rhythm
-    its = steps.where(is_free & _stands_out(steps.duration_ns, steps.cycle_ns))
+    long = steps.where(is_free & _stands_out(steps.duration_ns, steps.cycle_ns))
     return _a_few(
         Pauses(
-            start_ns=its.start_ns,
-            end_ns=its.end_ns,
-            usual_ns=np.full(its.n_steps, int(np.median(steps.duration_ns))),
-            is_between=np.zeros(its.n_steps, dtype=bool),
-            step=its.step,
-            phase=np.full(its.n_steps, code),
+            start_ns=long.start_ns,
+            end_ns=long.end_ns,
+            usual_ns=np.full(long.n_steps, int(np.median(steps.duration_ns))),
+            is_between=np.zeros(long.n_steps, dtype=bool),
+            step=long.step,
+            phase=np.full(long.n_steps, code),
         )
     )
 
@@ -278,11 +278,11 @@ def pauses_beside_steps(system: SystemTable, workers: Sequence[WorkerPauses]) ->
     idle = pauses_of_gpus(system)
     if idle is None:
         return None
-    its = idle.pauses
+    pauses = idle.pauses
     recorded = join([worker.recorded for worker in workers])
-    is_outside = 2 * covered_each(recorded, its.start_ns, its.end_ns) < its.length_ns
+    is_outside = 2 * covered_each(recorded, pauses.start_ns, pauses.end_ns) < pauses.length_ns
     is_partial = any(worker.is_partial for worker in workers)
-    return replace(idle, pauses=its.where(is_outside & is_partial))
+    return replace(idle, pauses=pauses.where(is_outside & is_partial))
 
 
 def _idle_pauses(idle: Union) -> Pauses:

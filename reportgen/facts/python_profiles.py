@@ -131,8 +131,8 @@ def place_of(function: PythonFunction) -> str:
     path = function.file.replace("\\", "/")
     packaged = _PACKAGES.sub("", path)
     if packaged == path:
-        own = _HOME.sub(r"\1", path).split("/")
-        return f"{'/'.join(own[-_OWN_PARTS:])}:{function.line}"
+        parts = _HOME.sub(r"\1", path).split("/")
+        return f"{'/'.join(parts[-_OWN_PARTS:])}:{function.line}"
     package, *folders, file = packaged.split("/") if "/" in packaged else ("", packaged)
     return f"{'/'.join([package] * bool(package) + ['…'] * bool(folders) + [file])}:{function.line}"
 
@@ -197,7 +197,7 @@ def sums_by_stage(table: PythonTable) -> tuple[ProfileSum, ...]:
     """Return a node's profiles merged by profiler and stage."""
     keys = [(profile.profiler, stage_of(profile.interval)) for profile in table.profiles]
     return tuple(
-        sum_of(table, np.array([place for place, own in enumerate(keys) if own == key]), key[1])
+        sum_of(table, np.array([place for place, other in enumerate(keys) if other == key]), key[1])
         for key in dict.fromkeys(keys)
     )
 
@@ -218,17 +218,19 @@ def sum_of(table: PythonTable, places: Integers, stage: str) -> ProfileSum:
         FunctionSum(
             function=table.functions[code],
             calls=count if has_calls else None,
-            own_s=own,
+            own_s=function_s,
             cumulative_s=cumulative,
         )
-        for code, count, own, cumulative in zip(*columns, strict=True)
+        for code, count, function_s, cumulative in zip(*columns, strict=True)
     ]
     return ProfileSum(
         profiler=table.profiles[places[0]].profiler,
         stage=stage,
-        first_us=min(its.start.time_us for its in intervals),
+        first_us=min(interval.start.time_us for interval in intervals),
         n_profiles=len(intervals),
-        covered_us=sum(max(its.end.time_us - its.start.time_us, 0) for its in intervals),
+        covered_us=sum(
+            max(interval.end.time_us - interval.start.time_us, 0) for interval in intervals
+        ),
         own_s=float(own_s.sum()),
         functions=tuple(sorted(functions, key=lambda item: item.function)),
     )

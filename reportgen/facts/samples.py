@@ -147,9 +147,9 @@ def window_percentiles(
     found = np.full((stops.size, len(points_pct)), np.nan)
     full = np.flatnonzero(stops >= window)
     for start in range(0, full.size, _WINDOWS_AT_ONCE):
-        its = full[start : start + _WINDOWS_AT_ONCE]
-        rows = np.lib.stride_tricks.sliding_window_view(values, window)[stops[its] - window]
-        found[its] = np.percentile(rows, points_pct, axis=1).T
+        some = full[start : start + _WINDOWS_AT_ONCE]
+        rows = np.lib.stride_tricks.sliding_window_view(values, window)[stops[some] - window]
+        found[some] = np.percentile(rows, points_pct, axis=1).T
     for row in np.flatnonzero((stops < window) & (stops > 0)).tolist():
         found[row] = np.percentile(values[: stops[row]], points_pct)
     return found

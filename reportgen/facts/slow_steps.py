@@ -134,7 +134,7 @@ class SlowSteps:
         for place in range(MOST_RHYTHMS):
             rows = np.flatnonzero(is_left)
             found = [_rhythm(numbers, rows, place > 0) for numbers in _counts(steps)]
-            members = [rows[its.members] for its in found if its is not None]
+            members = [rows[rhythm.members] for rhythm in found if rhythm is not None]
             if not members:
                 break
             is_left[np.concatenate(members)] = False
@@ -184,7 +184,7 @@ def _recurrences_of(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]
     """
 
     def most_ns(found: Sequence[Recurrence]) -> float:
-        return max((float(its.events.excess_ns.sum()) for its in found), default=0.0)
+        return max((float(rhythm.events.excess_ns.sum()) for rhythm in found), default=0.0)
 
     return max((_recurrences_by(steps, count, events) for count in _counts(steps)), key=most_ns)
 
@@ -215,10 +215,10 @@ def _surest(
 ) -> Rhythm | None:
     is_stop = events.excess_ns >= STOPS_CYCLES * float(np.median(steps.cycle_ns))
     found = []
-    for its in (events, events.where(is_stop)):
-        if its.row.size <= MOST_SLOW_RATIO * steps.n_steps:
-            slowest = np.argsort(-its.excess_ns, kind="stable")[:MOST_EVENTS]
-            found.append(_rhythm(count, np.sort(its.row[slowest]), is_further))
+    for some in (events, events.where(is_stop)):
+        if some.row.size <= MOST_SLOW_RATIO * steps.n_steps:
+            slowest = np.argsort(-some.excess_ns, kind="stable")[:MOST_EVENTS]
+            found.append(_rhythm(count, np.sort(some.row[slowest]), is_further))
     return min(filter(None, found), key=lambda rhythm: rhythm.score, default=None)
 
 
@@ -236,9 +236,9 @@ def _gathered(count: Integers, events: Events, rhythm: Rhythm) -> tuple[Integers
     grid = (places, events.excess_ns, rhythm.period, rhythm.first)
     rows, number = members_of(*grid, max(rhythm.tolerance, 0.5))
     if rhythm.tolerance < 1.0 and rhythm.period >= NEIGHBOURS_FROM_PERIOD:
-        near, its = members_of(*grid, 1.0)
-        is_between = (its >= number[0]) & (its <= number[-1])
-        rows, number = near[is_between], its[is_between]
+        near, near_number = members_of(*grid, 1.0)
+        is_between = (near_number >= number[0]) & (near_number <= number[-1])
+        rows, number = near[is_between], near_number[is_between]
     return rows, number
 
 

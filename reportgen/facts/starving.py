@@ -154,30 +154,30 @@ def _work_of(system: SystemTable) -> _Work | None:
     works = np.flatnonzero(n_working)
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
-    its = slice(int(works[0]), int(works[-1]) + 1)
-    counted = [samples.count_values(use[its]) for use in usage.in_use(system)]
+    at_work = slice(int(works[0]), int(works[-1]) + 1)
+    counted = [samples.count_values(use[at_work]) for use in usage.in_use(system)]
     usual_pct = samples.percentile_of(counted, USUAL_PCT)
-    least, smooth = np.full((2, its.stop - its.start), np.inf)
+    least, smooth = np.full((2, at_work.stop - at_work.start), np.inf)
     width = max(METER_NS // (system.interval_ns or METER_NS), 1)
     ends = (width // 2, width - 1 - width // 2)
     for use, counts in zip(usage.in_use(system), counted, strict=True):
         level_pct = max(samples.percentile_of([counts], USUAL_PCT), usage.IDLE_BELOW_PCT)
-        relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
+        relative = use[at_work] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
         known = np.where(np.isnan(relative), 1, relative)
         means = np.convolve(np.pad(known, ends, "edge"), np.full(width, 1 / width), mode="valid")
         np.minimum(least, known, out=least)
         np.minimum(smooth, means, out=smooth)
-    waiting = np.nan_to_num(samples.sum_of(system, SeriesKind.IO_WAIT)[its]) / 100
-    used = np.nan_to_num(samples.sum_of(system, SeriesKind.CPU_UTILIZATION)[its]) / 100
-    minutes = samples.minutes_of(system.tick_ns[its]).stop
+    waiting = np.nan_to_num(samples.sum_of(system, SeriesKind.IO_WAIT)[at_work]) / 100
+    used = np.nan_to_num(samples.sum_of(system, SeriesKind.CPU_UTILIZATION)[at_work]) / 100
+    minutes = samples.minutes_of(system.tick_ns[at_work]).stop
     return _Work(
         minute=np.searchsorted(minutes, np.arange(least.size), side="right"),
-        tick_ns=system.tick_ns[its],
+        tick_ns=system.tick_ns[at_work],
         idle=1 - least,
         lost=1 - smooth,
         busy=np.maximum(used - waiting, 0),
         waiting=waiting,
-        received=usage.input_bytes_per_s(system)[its],
+        received=usage.input_bytes_per_s(system)[at_work],
     )
 
 

@@ -61,9 +61,9 @@ def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
     waits = loading_of(spans)
     for steps in steps_of(spans):
         worker = waits.workers.index(steps.worker)
-        own = waits.where(waits.worker == worker)
+        of_worker = waits.where(waits.worker == worker)
         set_up_ns = spans.start_ns[rows.initialize & (spans.worker == worker)]
-        waited = union_of(own.start_ns, own.end_ns)
+        waited = union_of(of_worker.start_ns, of_worker.end_ns)
         yield StepTimes(
             steps=steps,
             own_ns=steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns),
@@ -112,12 +112,12 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
         end -= _n_validating(whole_ns) * end // N_BLOCKS
         if not _rises(whole_ns[:end]):
             return None
-    own, rest = (_growth(length_ns[:end]) for length_ns in (times.own_ns, times.rest_ns))
-    is_between = rest[2] > own[2]
+    step, rest = (_growth(length_ns[:end]) for length_ns in (times.own_ns, times.rest_ns))
+    is_between = rest[2] > step[2]
     if not is_between and (stretches := _of_other_work(times)):
-        found = (slowdown_of(its) for its in stretches)
-        return max(filter(None, found), key=lambda its: its.extra_ns, default=None)
-    first_ns, last_ns, _ = rest if is_between else own
+        found = (slowdown_of(stretch) for stretch in stretches)
+        return max(filter(None, found), key=lambda slowdown: slowdown.extra_ns, default=None)
+    first_ns, last_ns, _ = rest if is_between else step
     return Slowdown(
         is_between=is_between,
         first_ns=first_ns,
@@ -143,8 +143,10 @@ def _of_other_work(times: StepTimes) -> Sequence[StepTimes]:
         )
         for _, rows in rows_by_code(times.stretch)
     ]
-    is_long = len(stretches) > 1 and min(its.own_ns.size for its in stretches) >= 2 * N_BLOCKS
-    return stretches if is_long and not any(_rises(its.own_ns) for its in stretches) else ()
+    is_long = (
+        len(stretches) > 1 and min(stretch.own_ns.size for stretch in stretches) >= 2 * N_BLOCKS
+    )
+    return stretches if is_long and not any(_rises(stretch.own_ns) for stretch in stretches) else ()
 
 
 def _is_jump(length_ns: Integers) -> bool:
@@ -185,7 +187,9 @@ def _growth(length_ns: Integers) -> tuple[float, float, float]:
     middle, half = float(np.median(usual[1:])), N_BLOCKS / 2
     # The line through a jump begins below all steps: the first blocks say how far it may go.
     early = max(trend_of(usual[1 : N_BLOCKS // 2]).slope, 0.0) * (_AT_AN_END / 2 + 1)
-    begin, end = (float(np.median(its)) for its in (usual[1:][:_AT_AN_END], usual[-_AT_AN_END:]))
+    begin, end = (
+        float(np.median(blocks)) for blocks in (usual[1:][:_AT_AN_END], usual[-_AT_AN_END:])
+    )
     first = min(begin, max(middle - (half + 0.5) * slope, begin - early))
     last = max(end, min(middle + (half - 0.5) * slope, float(usual.max()) + slope / 2))
     sizes = np.array([block.size for block in np.array_split(length_ns, N_BLOCKS)])

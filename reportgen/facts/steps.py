@@ -102,20 +102,24 @@ _COLUMNS = ("step", "number", "start_ns", "end_ns", "next_ns")
 def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
     """Return the steps of one node, by worker, then by phase."""
     found, steps = [], spans.steps()
-    for _, own in rows_by_code(steps.worker):
-        its = steps.where(own[np.lexsort((steps.end_ns[own], steps.start_ns[own]))])
-        next_ns, skipped = _next_ns(its)
-        loop_ns = int(its.end_ns.max() - its.start_ns.min()) - skipped.length_ns
-        step = its.step
-        for phase, rows in rows_by_code(its.phase):
+    for _, rows_of_worker in rows_by_code(steps.worker):
+        of_worker = steps.where(
+            rows_of_worker[
+                np.lexsort((steps.end_ns[rows_of_worker], steps.start_ns[rows_of_worker]))
+            ]
+        )
+        next_ns, skipped = _next_ns(of_worker)
+        loop_ns = int(of_worker.end_ns.max() - of_worker.start_ns.min()) - skipped.length_ns
+        step = of_worker.step
+        for phase, rows in rows_by_code(of_worker.phase):
             found.append(
                 PhaseSteps(
-                    worker=its.workers[its.worker[0]],
-                    phase=its.phases[phase],
+                    worker=of_worker.workers[of_worker.worker[0]],
+                    phase=of_worker.phases[phase],
                     step=step[rows],
                     number=_order(step[rows]),
-                    start_ns=its.start_ns[rows],
-                    end_ns=its.end_ns[rows],
+                    start_ns=of_worker.start_ns[rows],
+                    end_ns=of_worker.end_ns[rows],
                     next_ns=next_ns[rows],
                     loop_ns=loop_ns,
                     skipped=skipped,
@@ -169,7 +173,7 @@ def unrecorded_of(system: SystemTable, spans: SpanTable) -> Union:
     There are neither samples nor events in them, or steps of all its workers ran in them that were
     not recorded.
     """
-    skipped = {its.worker: its.skipped for its in steps_of(spans)}
+    skipped = {phase.worker: phase.skipped for phase in steps_of(spans)}
     shared, *others = skipped.values() or (NOTHING,)
     for other in others:
         shared = minus(shared, minus(shared, other))

@@ -300,8 +300,8 @@ def _run_name(location: Location, found: Sequence[Claimed]) -> str:
     """Return the name of a run or of a single table, else that of its folder."""
     claim = found[0][1]
     is_table = len(found) == 1 and format_of(claim.format_id).claim_named is not None
-    own = claim.node if is_table else stem_of(claim.job_prefix)
-    return own or printable(PurePosixPath(location.root).name) or "job"
+    named = claim.node if is_table else stem_of(claim.job_prefix)
+    return named or printable(PurePosixPath(location.root).name) or "job"
 
 
 def _nodes(listing: _Listing, prefix: str) -> Mapping[str, list[FileRef]]:

@@ -254,8 +254,8 @@ def table_of(rows: Rows, series: Sequence[Series]) -> SystemTable:
 
     def column(place: int) -> Floats:
         values = np.full(starts_us.size, np.nan)
-        own = by_code[present[place]]
-        values[tick[own]] = rows.value[own]
+        places = by_code[present[place]]
+        values[tick[places]] = rows.value[places]
         return values
 
     columns = stored(column, n_columns=len(present), n_rows=starts_us.size)

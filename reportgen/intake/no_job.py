@@ -98,7 +98,9 @@ def pickles_refused(path: str, what: str) -> LocationError:
 def _recording(key: str, path: str) -> LocationError:
     """Return the error that names the command which exports a recording of Nsight Systems."""
     recording = PurePosixPath(printable(PurePosixPath(key).name))
-    export, given = (shlex.quote(str(it)) for it in (recording.with_suffix(".sqlite"), recording))
+    export, given = (
+        shlex.quote(str(file)) for file in (recording.with_suffix(".sqlite"), recording)
+    )
     return LocationError(
         f"{path!r} is, or holds, a recording of Nsight Systems; only nsys itself can read it.",
         hint="Export it, then pass the result: "

@@ -56,15 +56,15 @@ def read_python(ref: PartRef, location: Location, problems: Diagnostics) -> Pyth
     files = [file for file in ref.files if format_of(file.format_id).role is FileRole.PYTHON]
     if not files:
         return empty_python()
-    named = [(file, told) for file in files if (told := profile_key(file.key)) is not None]
+    named = [(file, key) for file in files if (key := profile_key(file.key)) is not None]
     named.sort(key=lambda item: (item[1].interval.start.time_us, item[0].key))
     kept = [item for item in named if _overlaps(item[1].interval, ref.kept)]
     problems.add(Quality.FILES_SKIPPED, "", len(kept[MOST_PROFILES:]), what=_SAY_MANY)
     rows = _Rows()
-    for told, functions in _read(location, kept[:MOST_PROFILES], problems):
-        _, worker = worker_of(told.node)
+    for key, functions in _read(location, kept[:MOST_PROFILES], problems):
+        _, worker = worker_of(key.node)
         profile = PythonProfile(
-            worker=printable(worker), profiler=told.profiler, interval=told.interval
+            worker=printable(worker), profiler=key.profiler, interval=key.interval
         )
         rows.add(profile, functions)
     what = f"{{n}} [Python profile|Python profiles] of {printable(ref.node)} [was|were] read"
@@ -89,11 +89,11 @@ def _read(
     from reportgen.formats.python_profile.reading import OUT_OF_LIMITS, read_profiles
 
     fetched, to_read = tee(_fetched(location, files, problems))
-    contents = ((told.profiler, content) for _, (_, told), content in to_read)
+    contents = ((key.profiler, content) for _, (_, key), content in to_read)
     n_given_up = 0
-    for (index, (file, told), _), read in zip(fetched, read_profiles(contents), strict=False):
+    for (index, (file, key), _), read in zip(fetched, read_profiles(contents), strict=False):
         if not read.problem:
-            yield told, read.functions
+            yield key, read.functions
             continue
         problems.add(Quality.FILES_SKIPPED, file.key, what=_SAY_PROBLEM % read.problem)
         n_given_up += read.problem == OUT_OF_LIMITS

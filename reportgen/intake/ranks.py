@@ -155,8 +155,8 @@ def _peek(location: Location, info: FileRef) -> TraceHeader:
         header = read_header([head_text(head).partition(b'"traceEvents"')[0]])
         if header.rank is None and head_text(head) is head and info.size_bytes > HEAD_BYTES:
             tail = location.read_range(info.key, info.size_bytes - HEAD_BYTES, HEAD_BYTES)
-            told = read_header([tail])
-            header = replace(header, rank=told.rank, world_size=told.world_size)
+            at_end = read_header([tail])
+            header = replace(header, rank=at_end.rank, world_size=at_end.world_size)
     except LocationError:
         return TraceHeader()
     return header

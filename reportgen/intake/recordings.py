@@ -114,10 +114,12 @@ def _with_profiled(
 ) -> Iterator[RecordedNode]:
     ahead_ns = {node.node: node.ahead_ns for node in nodes}
     traced = [(ahead_ns.get(card.node, 0), sorted(card.trace.paused)) for card in ranks]
-    found = sorted((its[0][0] - ahead, its[-1][1] - ahead) for ahead, its in traced if its)
+    found = sorted(
+        (ranges[0][0] - ahead, ranges[-1][1] - ahead) for ahead, ranges in traced if ranges
+    )
     for node in nodes:
-        own = tuple((begin + node.ahead_ns, end + node.ahead_ns) for begin, end in found)
-        yield replace(node, profiled=own)
+        profiled = tuple((begin + node.ahead_ns, end + node.ahead_ns) for begin, end in found)
+        yield replace(node, profiled=profiled)
 
 
 def without_profiled(
@@ -160,9 +162,9 @@ def with_whole_steps(spans: SpanTable, recorded: RecordedNode | None) -> SpanTab
     steps = [phase for phase in spans.phases if phase.startswith(STEP_PREFIX)]
     is_step, end_ns = spans.in_phases(steps), spans.end_ns.copy()
     for worker in np.unique(spans.worker):
-        its = np.flatnonzero(is_step & (spans.worker == worker))
-        its = its[np.argsort(spans.start_ns[its], kind="stable")]
-        end_ns[its[:-1]] = np.maximum(end_ns[its[:-1]], spans.start_ns[its[1:]])
+        rows = np.flatnonzero(is_step & (spans.worker == worker))
+        rows = rows[np.argsort(spans.start_ns[rows], kind="stable")]
+        end_ns[rows[:-1]] = np.maximum(end_ns[rows[:-1]], spans.start_ns[rows[1:]])
     return replace(spans, end_ns=end_ns)
 
 
@@ -199,8 +201,10 @@ def _remark_losses(
 
 
 def _remark_faults(faults: Iterable[ProcessFault], problems: Diagnostics) -> None:
-    told = Counter((it.kind, printable(it.hook), printable(it.error)) for it in faults)
-    for (kind, hook, error), count in sorted(told.items()):
+    counts = Counter(
+        (fault.kind, printable(fault.hook), printable(fault.error)) for fault in faults
+    )
+    for (kind, hook, error), count in sorted(counts.items()):
         text = _sentence(kind, hook, error)
         problems.remark(text if count == 1 else f"{text[:-1]}, {count} times.")
 
@@ -217,14 +221,14 @@ def _sentence(kind: str, hook: str, error: str) -> str:
 
 
 def _with_ranks(node: RecordedNode, ranks: Sequence[RankCard]) -> RecordedNode:
-    own = [card for card in ranks if printable(card.node) == node.node]
-    alone = tuple(card.worker for card in own if card.is_alone)
+    of_node = [card for card in ranks if printable(card.node) == node.node]
+    alone = tuple(card.worker for card in of_node if card.is_alone)
     return replace(
         node,
-        work=work_of(own),
+        work=work_of(of_node),
         alone=alone,
-        runs_ahead=any(card.runs_ahead for card in own),
-        may_use_closures=any(card.may_use_closures for card in own),
+        runs_ahead=any(card.runs_ahead for card in of_node),
+        may_use_closures=any(card.may_use_closures for card in of_node),
     )
 
 

@@ -70,9 +70,9 @@ def _blocks(
 
 def _order(file: EventFile) -> tuple[bool, int, str, str, str]:
     """Order files by the time at which they were closed: rows then come almost in order."""
-    told = file.claim
-    is_open = told.stamp == 0
-    return is_open, told.stamp, told.worker, told.source, file.key
+    claim = file.claim
+    is_open = claim.stamp == 0
+    return is_open, claim.stamp, claim.worker, claim.source, file.key
 
 
 def _contents(

@@ -73,9 +73,9 @@ def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
     of_slices = np.flatnonzero((slices.end_ns >= low_ns) & (slices.start_ns <= high_ns))
     shadows = trace.shadows
     of_shadows = np.flatnonzero((shadows.end_ns >= low_ns) & (shadows.start_ns <= high_ns))
-    told = trace.collectives
-    gpu_op = _renumbered(told.gpu_op, of_gpu, ops.start_ns.size)
-    host_slice = _renumbered(told.host_slice, of_slices, slices.start_ns.size)
+    collectives = trace.collectives
+    gpu_op = _renumbered(collectives.gpu_op, of_gpu, ops.start_ns.size)
+    host_slice = _renumbered(collectives.host_slice, of_slices, slices.start_ns.size)
     of_told = np.flatnonzero((gpu_op != NONE) | (host_slice != NONE))
     ops = select(ops, of_gpu)
     ends_ns = [*ops.end_ns.tolist(), *np.minimum(slices.end_ns[of_slices], high_ns).tolist()]
@@ -84,7 +84,7 @@ def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
         gpu_ops=replace(
             ops,
             launch=_renumbered(ops.launch, of_calls, calls.start_ns.size),
-            collective=_renumbered(ops.collective, of_told, told.gpu_op.size),
+            collective=_renumbered(ops.collective, of_told, collectives.gpu_op.size),
         ),
         calls=select(calls, of_calls),
         slices=select(slices, of_slices),
@@ -95,7 +95,7 @@ def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
         counters=select(trace.counters, inside(trace.counters.time_ns)),
         flows=select(trace.flows, inside(trace.flows.start_ns)),
         collectives=replace(
-            select(told, of_told), gpu_op=gpu_op[of_told], host_slice=host_slice[of_told]
+            select(collectives, of_told), gpu_op=gpu_op[of_told], host_slice=host_slice[of_told]
         ),
         first_ns=None if trace.first_ns is None else max(trace.first_ns, low_ns),
         last_ns=max(ends_ns) if ends_ns else None,

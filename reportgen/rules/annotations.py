@@ -84,9 +84,9 @@ def _of_events(spans: SpanTable) -> tuple[Annotation, ...]:
     spans = spans.where(spans.in_phases((_PHASE,)))
     thread = joint_codes(spans.worker, spans.tid)
     return tuple(
-        Annotation(name=name, duration_ns=np.sort(spans.duration_ns[own]), gpu_ns=None)
+        Annotation(name=name, duration_ns=np.sort(spans.duration_ns[outer]), gpu_ns=None)
         for name, rows in _grouped(spans.names, spans.name)
-        for own in [rows[outermost(spans.start_ns[rows], spans.end_ns[rows], thread[rows])]]
+        for outer in [rows[outermost(spans.start_ns[rows], spans.end_ns[rows], thread[rows])]]
     )
 
 
@@ -96,8 +96,8 @@ def _grouped(names: Sequence[str], codes: Codes) -> Iterator[tuple[str, Rows]]:
     for code in np.unique(codes).tolist():
         if not _INTERNAL.match(names[code]):
             groups.setdefault(group_of(names[code]), []).append(code)
-    for name, own in sorted(groups.items()):
-        yield name, np.flatnonzero(np.isin(codes, own))
+    for name, members in sorted(groups.items()):
+        yield name, np.flatnonzero(np.isin(codes, members))
 
 
 def outermost(start_ns: Times, end_ns: Times, thread: NDArray[np.integer]) -> Rows:
@@ -111,9 +111,9 @@ def outermost(start_ns: Times, end_ns: Times, thread: NDArray[np.integer]) -> Ro
     order = np.lexsort((-end_ns, start_ns, thread))
     kept = []
     for code in np.unique(thread).tolist():
-        own = order[thread[order] == code]
-        reach_ns = np.maximum.accumulate(end_ns[own])
-        kept.append(own[np.append(True, end_ns[own][1:] > reach_ns[:-1])])
+        in_thread = order[thread[order] == code]
+        reach_ns = np.maximum.accumulate(end_ns[in_thread])
+        kept.append(in_thread[np.append(True, end_ns[in_thread][1:] > reach_ns[:-1])])
     return np.sort(np.concatenate(kept)) if kept else order
 
 
@@ -126,12 +126,14 @@ def _of_trace(trace: RankTrace) -> tuple[Annotation, ...]:
     return tuple(
         Annotation(
             name=name,
-            duration_ns=np.sort(slices.duration_ns[own]),
-            gpu_ns=_gpu_ns(trace, own, launches, launched_ns[launches]),
+            duration_ns=np.sort(slices.duration_ns[outer]),
+            gpu_ns=_gpu_ns(trace, outer, launches, launched_ns[launches]),
         )
         for name, places in _grouped(trace.names, slices.name[rows])
-        for its in [rows[places]]
-        for own in [its[outermost(slices.start_ns[its], slices.end_ns[its], slices.thread[its])]]
+        for named in [rows[places]]
+        for outer in [
+            named[outermost(slices.start_ns[named], slices.end_ns[named], slices.thread[named])]
+        ]
     )
 
 
@@ -154,13 +156,13 @@ def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) ->
     threads = trace.calls.thread[ops.launch[launches]]
     for thread in np.unique(slices.thread[rows]).tolist():
         is_own = np.isin(threads, (thread, *_helpers(trace, thread)))
-        own = launches[is_own]
+        of_thread = launches[is_own]
         here = rows[slices.thread[rows] == thread]
         first = np.searchsorted(launched_ns[is_own], slices.start_ns[here], side="left")
         after = np.searchsorted(launched_ns[is_own], slices.end_ns[here], side="right")
         busy = np.flatnonzero(after > first)
         for low, high in zip(first[busy].tolist(), after[busy].tolist(), strict=True):
-            inside = own[low:high]
+            inside = of_thread[low:high]
             total += union_of(ops.start_ns[inside], ops.end_ns[inside]).length_ns
     return total
 
@@ -172,12 +174,12 @@ def _helpers(trace: RankTrace, thread: int) -> set[int]:
     makes the steps; without steps a thread without marks of its own works for all that have some.
     """
     slices, flows, makers = trace.slices, trace.flows, set(trace.steps.thread.tolist())
-    told = set(flows.to_thread[flows.from_thread == thread].tolist())
+    to_threads = set(flows.to_thread[flows.from_thread == thread].tolist())
     if makers and thread not in makers:
-        return told
+        return to_threads
     marked = set(slices.thread[slices.kind == SliceKind.ANNOTATION].tolist())
     others = set(trace.calls.thread.tolist()) - (makers or marked)
-    return told | (others - set(flows.to_thread.tolist()) - {NONE})
+    return to_threads | (others - set(flows.to_thread.tolist()) - {NONE})
 
 
 def judge(ranks: Sequence[tuple[Annotation, ...]], _params: NoParams) -> Outcome:

@@ -121,16 +121,16 @@ def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottleneck
 def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> Outcome:
     """Add up the nodes; say when and how widely the host held up the GPUs."""
     job = merge([Bottlenecks(), *parts])
-    told = aws.counted_bottlenecks(job, share_pct=limits.threshold, patience=limits.patience)
+    counted = aws.counted_bottlenecks(job, share_pct=limits.threshold, patience=limits.patience)
     starved = _starved(job, words)
     return Outcome(
         missing=None if starved else _reason(job, limits, words),
-        **told,
+        **counted,
         metrics=_metrics(job),
         findings=[_larger(_finding(job, limits, words), starved)],
         exhibits=exhibits_of(
             job,
-            told["counters"],
+            counted["counters"],
             gpu_below=limits.gpu_threshold,
             hot_above=limits.hot_threshold,
             part=words.part,

@@ -73,17 +73,21 @@ class Hint:
 
 def function_hint(contents: WindowContents) -> Hint | None:
     """Return the function that took most of the extra time, ``None`` where none is known to."""
-    likely = [its for its in differences_of(contents) if its.evidence_ratio > FILLS_RATIO]
-    its = max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
-    if its is None:
+    likely = [
+        difference
+        for difference in differences_of(contents)
+        if difference.evidence_ratio > FILLS_RATIO
+    ]
+    most = max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
+    if most is None:
         return None
-    usual = format_ns(its.normal_ns) if its.normal_ns else "nothing"
-    share, is_unseen = 100 * min(its.excess_ratio, 1.0), its.work is WorkKind.UNSEEN
+    usual = format_ns(most.normal_ns) if most.normal_ns else "nothing"
+    share, is_unseen = 100 * min(most.excess_ratio, 1.0), most.work is WorkKind.UNSEEN
     return Hint(
-        text=write(_UNSEEN if is_unseen else _FUNCTION, its=its, usual=usual, share=share),
-        advice=_ADVICE.get(its.work),
-        function="" if is_unseen else its.function,
-        work=its.work,
+        text=write(_UNSEEN if is_unseen else _FUNCTION, its=most, usual=usual, share=share),
+        advice=_ADVICE.get(most.work),
+        function="" if is_unseen else most.function,
+        work=most.work,
     )
 
 
@@ -153,32 +157,32 @@ def dip_text(found: Contrast) -> str:
 
 @kit.row
 class _FunctionRow:
-    of: str = kit.derived(lambda its: its[0])
-    function: str = kit.derived(lambda its: its[1].function)
-    slow_s: float = kit.derived(lambda its: its[1].slow_ns / NS_PER_S, "s")
-    normal_s: float = kit.derived(lambda its: its[1].normal_ns / NS_PER_S, "s")
-    of_extra_time_pct: float = kit.derived(lambda its: 100 * its[1].excess_ratio, "%")
-    evidence_pct: float = kit.derived(lambda its: 100 * max(its[1].evidence_ratio, 0.0), "%")
+    of: str = kit.derived(lambda row: row[0])
+    function: str = kit.derived(lambda row: row[1].function)
+    slow_s: float = kit.derived(lambda row: row[1].slow_ns / NS_PER_S, "s")
+    normal_s: float = kit.derived(lambda row: row[1].normal_ns / NS_PER_S, "s")
+    of_extra_time_pct: float = kit.derived(lambda row: 100 * row[1].excess_ratio, "%")
+    evidence_pct: float = kit.derived(lambda row: 100 * max(row[1].evidence_ratio, 0.0), "%")
 
 
 @kit.row
 class _GaugeRow:
-    of: str = kit.derived(lambda its: its[0])
-    node: str = kit.derived(lambda its: its[1])
-    gauge: str = kit.derived(lambda its: its[2])
-    inside_pct: float | None = kit.derived(lambda its: its[3].inside, "%")
-    outside_pct: float | None = kit.derived(lambda its: its[3].outside, "%")
-    samples_inside: int = kit.derived(lambda its: its[3].n_inside)
-    samples_outside: int = kit.derived(lambda its: its[3].n_outside)
+    of: str = kit.derived(lambda row: row[0])
+    node: str = kit.derived(lambda row: row[1])
+    gauge: str = kit.derived(lambda row: row[2])
+    inside_pct: float | None = kit.derived(lambda row: row[3].inside, "%")
+    outside_pct: float | None = kit.derived(lambda row: row[3].outside, "%")
+    samples_inside: int = kit.derived(lambda row: row[3].n_inside)
+    samples_outside: int = kit.derived(lambda row: row[3].n_outside)
 
 
 @kit.row
 class _RateRow:
-    of: str = kit.derived(lambda its: its[0])
-    node: str = kit.derived(lambda its: its[1])
-    what: str = kit.derived(lambda its: its[2])
-    inside: float | None = kit.derived(lambda its: its[3].inside, "bytes/s", digits=1)
-    outside: float | None = kit.derived(lambda its: its[3].outside, "bytes/s", digits=1)
+    of: str = kit.derived(lambda row: row[0])
+    node: str = kit.derived(lambda row: row[1])
+    what: str = kit.derived(lambda row: row[2])
+    inside: float | None = kit.derived(lambda row: row[3].inside, "bytes/s", digits=1)
+    outside: float | None = kit.derived(lambda row: row[3].outside, "bytes/s", digits=1)
 
 
 def exhibits_of(
@@ -188,7 +192,9 @@ def exhibits_of(
 
     Nothing where nothing was recorded.
     """
-    functions = [(of, its) for of, found in contents for its in _largest(differences_of(found))]
+    functions = [
+        (of, difference) for of, found in contents for difference in _largest(differences_of(found))
+    ]
     if functions:
         yield kit.table(
             "functions",
@@ -202,7 +208,9 @@ def exhibits_of(
                 usual in the background, and for one that fills nearly all of the usual time.""",
         )
     loads = [
-        (of, its.node, gauge, load) for of, its in contrasts for gauge, load in its.loads.items()
+        (of, found.node, gauge, load)
+        for of, found in contrasts
+        for gauge, load in found.loads.items()
     ]
     yield from _loads(loads)
 

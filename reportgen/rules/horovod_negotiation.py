@@ -136,14 +136,14 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
     """Find who was last in each negotiation of a node's timelines."""
     spans = part.spans
     sources = [code for code, name in enumerate(spans.sources) if name == SpanSource.HOROVOD]
-    its = spans.where(np.isin(spans.source, sources))
-    names = [code for code, name in enumerate(its.names) if name.startswith(NEGOTIATE)]
-    negotiations = its.where(np.isin(its.name, names) & (its.duration_ns > 0))
-    negotiation, time_ns, rank = _ready_marks(its, negotiations)
+    events = spans.where(np.isin(spans.source, sources))
+    names = [code for code, name in enumerate(events.names) if name.startswith(NEGOTIATE)]
+    negotiations = events.where(np.isin(events.name, names) & (events.duration_ns > 0))
+    negotiation, time_ns, rank = _ready_marks(events, negotiations)
     return Negotiations(
-        n_events=its.n_spans,
+        n_events=events.n_spans,
         n_negotiations=int(np.unique(negotiation).size),
-        recorded_ns=int(its.end_ns.max() - its.start_ns.min()) if negotiation.size else 0,
+        recorded_ns=int(events.end_ns.max() - events.start_ns.min()) if negotiation.size else 0,
         ranks=tuple(_rank_waits(negotiation, time_ns, rank)),
     )
 
@@ -166,11 +166,16 @@ def _ready_marks(spans: SpanTable, negotiations: SpanTable) -> tuple[Integers, I
     )
     negotiation = np.full(marks.n_spans, -1, dtype=np.int64)
     for _, rows in rows_by_code(joint_codes(worker, phase)):
-        own = rows[rows < negotiations.n_spans]
-        its = rows[own.size :] - negotiations.n_spans
-        index = np.searchsorted(negotiations.start_ns[own], marks.start_ns[its], side="right") - 1
-        begun = its[index >= 0]
-        place = own[index[index >= 0]]
+        negotiated = rows[rows < negotiations.n_spans]
+        allreduced = rows[negotiated.size :] - negotiations.n_spans
+        index = (
+            np.searchsorted(
+                negotiations.start_ns[negotiated], marks.start_ns[allreduced], side="right"
+            )
+            - 1
+        )
+        begun = allreduced[index >= 0]
+        place = negotiated[index[index >= 0]]
         is_inside = marks.start_ns[begun] <= negotiations.end_ns[place]
         negotiation[begun[is_inside]] = place[is_inside]
     rank, time_ns = rank_by_name[marks.name], marks.start_ns

@@ -98,13 +98,13 @@ def measure(part: RankTrace, _params: NoParams) -> RankThreads:
             blocked_ns=clip(blocked, window.start_ns, window.end_ns).length_ns,
         )
         found.append(time)
-        own = device_busy.fine_use(
+        use_of_host = device_busy.fine_use(
             busy, window, origin_ns=part.origin_ns, node=part.node, device=""
         )
         if use is not None:
-            both_ns = np.add(use.busy_ns, own.busy_ns, dtype=np.int64)
-            own = replace(use, busy_ns=device_busy.narrow(both_ns))
-        use = own
+            both_ns = np.add(use.busy_ns, use_of_host.busy_ns, dtype=np.int64)
+            use_of_host = replace(use, busy_ns=device_busy.narrow(both_ns))
+        use = use_of_host
     found.sort(key=lambda item: (-item.busy_ns, item.thread))
     return RankThreads(threads=tuple(found), use=use, calls=calls)
 
@@ -130,9 +130,9 @@ def _threads(trace: RankTrace) -> Iterator[tuple[int, Union, Union]]:
     is_blocking = _is_blocking(trace)
     threads = np.union1d(slices.thread, calls.thread)
     for thread in threads[threads != NONE].tolist():
-        own, here = calls.thread == thread, slices.thread == thread
-        worked = join((_union(slices, is_work & here), _union(calls, own)))
-        blocked = _union(calls, own & is_blocking)
+        in_thread, here = calls.thread == thread, slices.thread == thread
+        worked = join((_union(slices, is_work & here), _union(calls, in_thread)))
+        blocked = _union(calls, in_thread & is_blocking)
         yield thread, minus(minus(worked, _union(slices, is_wait & here)), blocked), blocked
 
 

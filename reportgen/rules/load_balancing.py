@@ -125,20 +125,22 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     are_used = usage.used_throughout(system.columns_of(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
-    mean_pct = {gpu: float(own.values.mean()) for gpu, own in usage.samples_by_gpu(system, kind)}
+    mean_pct = {
+        gpu: float(samples.values.mean()) for gpu, samples in usage.samples_by_gpu(system, kind)
+    }
     total_pct = sum(mean_pct.values())
     gpus = [
         GpuLoad(
             node=part.node,
             gpu=gpu,
-            n_samples=own.values.size,
+            n_samples=samples.values.size,
             mean_pct=mean_pct[gpu],
             share_pct=100 * mean_pct[gpu] / total_pct if total_pct else 0.0,
             is_used=is_used[gpu],
-            work_pct=_work_pct(own.values),
-            counts=distributions.pct_histogram(own.values),
+            work_pct=_work_pct(samples.values),
+            counts=distributions.pct_histogram(samples.values),
         )
-        for gpu, own in usage.samples_by_gpu(system, kind)
+        for gpu, samples in usage.samples_by_gpu(system, kind)
     ]
     return NodeLoad(
         node=part.node,
@@ -237,7 +239,9 @@ def _exhibits(
             above the threshold {params.threshold:g} is a fault only if the job uses both GPUs from
             start to end and their means differ by {GAP_FROM_PCT:g} points or more."""
         yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
-    farthest = {load.node: max((its.distance for its in load.pairs), default=0.0) for load in loads}
+    farthest = {
+        load.node: max((pair.distance for pair in load.pairs), default=0.0) for load in loads
+    }
     uneven_first = sorted(loads, key=lambda load: -farthest[load.node])
     shown = [gpu for load in uneven_first for gpu in load.gpus][:MOST_GROUPS]
     rest = " {shown:n} of {every:n} GPUs, those of the most uneven nodes."

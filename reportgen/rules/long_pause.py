@@ -257,8 +257,8 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
         idle = pauses_beside_steps(system, workers) if workers else pauses_of_gpus(system)
     found = [_of_worker(part, worker) for worker in workers]
     if idle is not None:
-        its = idle.pauses.where(idle.pauses.end_ns - idle.pauses.start_ns > (bound_ns or 0))
-        found.append(_of_gpus(part, replace(idle, pauses=its)))
+        long = idle.pauses.where(idle.pauses.end_ns - idle.pauses.start_ns > (bound_ns or 0))
+        found.append(_of_gpus(part, replace(idle, pauses=long)))
     return NodePauses(
         loop=loop,
         n_workers=len(workers),
@@ -273,20 +273,22 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
     )
 
 
-def _of_worker(part: NodeProfile, its: WorkerPauses) -> tuple[tuple[Pause, ...], Contrast]:
-    pauses = its.pauses.where(~_at_work(part.system, its.pauses, its.ordinary))
-    words = [phase_word(phase) for phase in its.phases]
-    rows = tuple(_rows(part.node, pauses, its.loop_ns, worker=its.worker, phases=words))
+def _of_worker(part: NodeProfile, paused: WorkerPauses) -> tuple[tuple[Pause, ...], Contrast]:
+    pauses = paused.pauses.where(~_at_work(part.system, paused.pauses, paused.ordinary))
+    words = [phase_word(phase) for phase in paused.phases]
+    rows = tuple(_rows(part.node, pauses, paused.loop_ns, worker=paused.worker, phases=words))
     usual_ns = float(pauses.usual_ns.sum())
     windows = _windows(pauses)
-    return rows, contrast_of(part, windows, its.ordinary, worker=its.worker, usual_ns=usual_ns)
+    return rows, contrast_of(
+        part, windows, paused.ordinary, worker=paused.worker, usual_ns=usual_ns
+    )
 
 
-def _of_gpus(part: NodeProfile, its: IdlePauses) -> tuple[tuple[Pause, ...], Contrast]:
-    first_ns, last_ns = its.work_ns
+def _of_gpus(part: NodeProfile, paused: IdlePauses) -> tuple[tuple[Pause, ...], Contrast]:
+    first_ns, last_ns = paused.work_ns
     work = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
-    rows = tuple(_rows(part.node, its.pauses, last_ns - first_ns))
-    return rows, contrast_of(part, _windows(its.pauses), work)
+    rows = tuple(_rows(part.node, paused.pauses, last_ns - first_ns))
+    return rows, contrast_of(part, _windows(paused.pauses), work)
 
 
 def _rows(
@@ -331,7 +333,7 @@ def _at_work(system: SystemTable, pauses: Pauses, ordinary: Union) -> Mask:
         inside_pct.append([values.mean() if values.size else np.nan for values in known])
     if inside_pct:
         usual_pct, *others_pct = np.array(inside_pct).T
-        is_at_work[between] = [(its >= WORKING_RATIO * usual_pct).all() for its in others_pct]
+        is_at_work[between] = [(pct >= WORKING_RATIO * usual_pct).all() for pct in others_pct]
     return is_at_work
 
 
@@ -408,8 +410,8 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
         groups, lost = [worst], _lost_ratio([worst])
     main, is_one = worst.main, len(groups) == 1
     lengths_ns = [group.main.length_ns for group in groups]
-    own = [item for item in job.meanwhile if (item.node, item.worker) == (main.node, main.worker)]
-    hints = [hint for item in own for hint in contrast.hints_of(item)]
+    then = [item for item in job.meanwhile if (item.node, item.worker) == (main.node, main.worker)]
+    hints = [hint for item in then for hint in contrast.hints_of(item)]
     advising = next((hint for hint in hints if hint.advice), None)
     workers = {item.worker for item in worst.leading}
     is_fault = 100 * lost >= params.threshold_pct
@@ -486,8 +488,12 @@ def _exhibits(pauses: Sequence[JobPause], meanwhile: Sequence[Contrast]) -> Iter
         role=Role.WARNING,
     )
     places = {(pause.node, pause.worker) for pause in every}
-    shown = [(it.worker or it.node, it) for it in meanwhile if (it.node, it.worker) in places]
-    yield from contrast.exhibits_of([(of, its.contents) for of, its in shown], shown)
+    shown = [
+        (found.worker or found.node, found)
+        for found in meanwhile
+        if (found.node, found.worker) in places
+    ]
+    yield from contrast.exhibits_of([(of, found.contents) for of, found in shown], shown)
 
 
 _LANE = TimelineTrack(kind=Track.LANE, title="Long pauses", role=Role.WARNING)

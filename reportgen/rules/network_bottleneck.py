@@ -249,14 +249,14 @@ def _finding(
     longest = max(episodes, key=lambda item: item.duration_s)
     worst = max(node.n_starved / node.n_both for node in nodes if node.n_both)
     is_given = params.limit_bytes_per_s is not None
-    own = results.Severity.INFO if worst < kit.CHEAP_RATIO else results.Severity.WARNING
+    guessed = results.Severity.INFO if worst < kit.CHEAP_RATIO else results.Severity.WARNING
     return (AT_LIMIT if is_given else AT_OWN_MAXIMUM).finding(
         measured=round(longest.mean_bytes_per_s, 1),
         threshold=round(
             usage.busy_from(longest.limit_bytes_per_s, busy_pct=params.network_threshold), 1
         ),
         where=longest.where,
-        severity=kit.fault_severity(share) if is_given else own,
+        severity=kit.fault_severity(share) if is_given else guessed,
         share=share if is_given else None,
         share_pct=100 * share,
         n_episodes=len(episodes),

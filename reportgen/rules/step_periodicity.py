@@ -301,9 +301,9 @@ def _metrics(costly: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
 def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Finding:
     main = group.main
     marked_ns = main.cost_ns * main.windows.start_ns.size / main.n_found
-    edges, usual = ((its.start_ns, its.end_ns) for its in (main.windows, main.others))
+    edges, usual = ((union.start_ns, union.end_ns) for union in (main.windows, main.others))
     is_late = is_waiting(waits, edges, usual, extra_ns=marked_ns)
-    hint = contrast.function_hint(kit.merge([its.contrast.contents for its in group.members]))
+    hint = contrast.function_hint(kit.merge([period.contrast.contents for period in group.members]))
     by_loader = hint is not None and hint.work is WorkKind.LOADER
     nth = ordinal(round(main.period_steps))
     parts = (
@@ -362,7 +362,7 @@ def _exhibits(groups: Sequence[SharedPeriod], costly: Sequence[SharedPeriod]) ->
         )
     if costly:
         merged = [
-            (group.main.label, kit.merge([its.contrast.contents for its in group.members]))
+            (group.main.label, kit.merge([period.contrast.contents for period in group.members]))
             for group in costly
         ]
         yield from contrast.exhibits_of(

@@ -316,13 +316,13 @@ def _histogram(
     bins = bin_together([tally_values(times_ns) for _, times_ns in shown])
     names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
     n_steps = sum(times_ns.size for _, times_ns in shown)
-    told = f"{plural(n_steps, 'step')} on {plural(len(shown), 'rank')}"
+    of_what = f"{plural(n_steps, 'step')} on {plural(len(shown), 'rank')}"
     return kit.histogram(
         exhibit_id,
         bins.edge_ns / NS_PER_US,
         list(zip(names, bins.counts, strict=True)),
         title=title,
-        caption=f"{caption} {told}, marked by {shown[0][0].steps.source}."
+        caption=f"{caption} {of_what}, marked by {shown[0][0].steps.source}."
         + kit.unusual_only("ranks", shown=len(shown), every=len(times)),
         unit="us",
         role=role,

@@ -179,25 +179,25 @@ class _Tree:
         for label, track in (*memory, *counters):
             self.add(LaneKind.COUNTER, label, host, track=track)
 
-    def _of_thread(self, own: Rows, called: Rows, detail: Codes) -> Strips:
+    def _of_thread(self, rows: Rows, called: Rows, detail: Codes) -> Strips:
         """Return some slices and calls as strips."""
         slices, calls = self.trace.slices, self.trace.calls
 
         def both(slice_column: NDArray[Any], call_column: NDArray[Any]) -> NDArray[Any]:
-            return np.concatenate([slice_column[own], call_column[called]])
+            return np.concatenate([slice_column[rows], call_column[called]])
 
         return strips_of(
             both(slices.start_ns, calls.start_ns),
             both(slices.duration_ns, calls.duration_ns),
             lambda: np.concatenate(
                 [
-                    self._named_operators(slices.name[own]),
+                    self._named_operators(slices.name[rows]),
                     self._named(calls.name[called], Family.RUNTIME),
                 ]
             ),
             detail=lambda: np.concatenate([detail, np.zeros(called.size, np.int32)]),
-            flow=lambda: np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
-            source=lambda: np.concatenate([own, called + slices.start_ns.size], dtype=np.int32),
+            flow=lambda: np.concatenate([np.zeros(rows.size, np.int32), self.flow_of_call[called]]),
+            source=lambda: np.concatenate([rows, called + slices.start_ns.size], dtype=np.int32),
         )
 
     def _called(self, codes: Sequence[int]) -> str:

@@ -53,7 +53,7 @@ def read_nvtx(reading: ProcessReading) -> None:
 def texts_of(reading: ProcessReading, batch: Batch) -> Iterable[str]:
     """Return the texts of NVTX events, which are inline or ids."""
     by_id = reading.report.texts(batch["textId"])
-    return [str(text) if text else told for text, told in zip(batch["text"], by_id, strict=True)]
+    return [str(text) if text else named for text, named in zip(batch["text"], by_id, strict=True)]
 
 
 def _domains(reading: ProcessReading) -> Mapping[Any, str]:

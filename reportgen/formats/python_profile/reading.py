@@ -144,7 +144,7 @@ def _read_tree(content: bytes) -> ProfileContent:
         return ProfileContent(problem=f"it is no pyinstrument JSON ({type(err).__name__})")
     if root is None:
         return ProfileContent(problem="pyinstrument recorded nothing")
-    own: dict[tuple[str, int, str], float] = {}
+    self_s: dict[tuple[str, int, str], float] = {}
     cumulative: dict[tuple[str, int, str], float] = {}
     stack: list[tuple[Any, frozenset[tuple[str, int, str]]]] = [(root, frozenset())]
     n_frames = 0
@@ -157,7 +157,7 @@ def _read_tree(content: bytes) -> ProfileContent:
         key, total_s, children = read
         children = [item for item in children if not _is_self(item)]
         inner_s = sum(child[1] for item in children if (child := _frame(item)) is not None)
-        own[key] = own.get(key, 0.0) + max(total_s - inner_s, 0.0)
+        self_s[key] = self_s.get(key, 0.0) + max(total_s - inner_s, 0.0)
         if key not in above:
             cumulative[key] = cumulative.get(key, 0.0) + total_s
         below = above | {key}
@@ -173,7 +173,7 @@ def _read_tree(content: bytes) -> ProfileContent:
                 own_s=own_s,
                 cumulative_s=cumulative.get((file, line, function), 0.0),
             )
-            for (file, line, function), own_s in own.items()
+            for (file, line, function), own_s in self_s.items()
         )
     )
 

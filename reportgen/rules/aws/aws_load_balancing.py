@@ -56,10 +56,10 @@ def pairs_of(part: NodeProfile, params: Params) -> NodePairs:
     is_sampled = count_where(system.each(kind), system.n_ticks, np.isfinite) > 0
     minute_ns = minutes_of(system.tick_ns[is_sampled]).start_ns
     histories, workloads, n_samples = {}, {}, 0
-    for gpu, own in samples_by_gpu(system, kind):
-        histories[gpu] = _history(own, minute_ns)
-        workloads[gpu] = aws_histogram(own.values)
-        n_samples = max(n_samples, own.values.size)
+    for gpu, samples in samples_by_gpu(system, kind):
+        histories[gpu] = _history(samples, minute_ns)
+        workloads[gpu] = aws_histogram(samples.values)
+        n_samples = max(n_samples, samples.values.size)
     uneven_ns, distance = {}, {}
     for pair in combinations(histories, 2):
         one, other = (histories[gpu] for gpu in pair)
@@ -98,7 +98,7 @@ def counted_pairs(nodes: Sequence[NodePairs]) -> Counted:
     return {
         "counters": Counters(
             rule_triggered=len(minutes),
-            violations=sum(its.size for node in nodes for its in node.uneven_ns.values()),
+            violations=sum(minutes.size for node in nodes for minutes in node.uneven_ns.values()),
             datapoints=max((node.n_samples for node in nodes), default=0),
         ),
         "details": details,

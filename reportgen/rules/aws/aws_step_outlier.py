@@ -105,7 +105,7 @@ def counted_steps(
         details |= breakdown_details(every, with_others=False, phases_first=True)
     counters = Counters(
         rule_triggered=n_judged,
-        violations=sum(its.n_outliers for its in series if its.n_outliers > n_outliers),
+        violations=sum(one.n_outliers for one in series if one.n_outliers > n_outliers),
         datapoints=n_steps,
     )
     return {"counters": counters, "details": details}

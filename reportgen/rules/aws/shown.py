@@ -118,7 +118,7 @@ def _role(device: str) -> Role:
 
 
 def _workloads(details: Details) -> Iterator[Exhibit]:
-    nodes = {node: its for node, entry in details.items() if (its := _mapping(entry))}
+    nodes = {node: found for node, entry in details.items() if (found := _mapping(entry))}
     groups = [
         (device_label(node, gpu, n_nodes=len(nodes)), counts)
         for node, entry in nodes.items()
@@ -161,9 +161,9 @@ def _histogram(
 def _steps(details: Details) -> Iterator[Exhibit]:
     """Yield statistics and histogram of the steps of each worker, of which one phase is kept."""
     workers = {
-        worker: its
+        worker: found
         for worker, entry in _mapping(details.get("step_details")).items()
-        if isinstance((its := _mapping(entry)).get("step_stats"), dict)
+        if isinstance((found := _mapping(entry)).get("step_stats"), dict)
     }
     if not workers:
         return

@@ -92,7 +92,7 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
     judged = [gpu for gpu in gpus if gpu.verdict is not UseVerdict.NOT_JUDGED]
     most_pct = [np.array([gpu.max_pct]) for gpu in judged]
     is_used = used_gpus(most_pct, above=params.threshold_p5)
-    used, unused = ([judged[at] for at in np.flatnonzero(its)] for its in (is_used, ~is_used))
+    used, unused = ([judged[at] for at in np.flatnonzero(mask)] for mask in (is_used, ~is_used))
     ended = _ended(used)
     low, swings = (
         [gpu for gpu in used if gpu.verdict is verdict]
@@ -172,8 +172,8 @@ def _stopped(
 
 def _concerned(worst: GpuUtilization, gpus: Sequence[GpuUtilization], n_gpus: int) -> str:
     others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
-    also = f" (also {format_places(others)})" if others else ""
-    return part_of(len(gpus), n_gpus, "GPU") + also
+    beside = f" (also {format_places(others)})" if others else ""
+    return part_of(len(gpus), n_gpus, "GPU") + beside
 
 
 def _under_used(

@@ -52,16 +52,16 @@ def judge(parts: Sequence[PartMemory], params: Params) -> Outcome:
     """Report what samples and what traces say of memory."""
     devices = kit.concat(part.devices for part in parts)
     curves = kit.concat(part.curves for part in parts)
-    told = [sampled.judge(devices, params)] if devices else []
+    outcomes = [sampled.judge(devices, params)] if devices else []
     if curves:
-        told.append(traced.judge(curves, growth_pct=params.threshold_growth_pct))
+        outcomes.append(traced.judge(curves, growth_pct=params.threshold_growth_pct))
     only_traces = bool(parts) and all(part.is_traced for part in parts)
     lacking = traced.NOT_RECORDED if only_traces else "The used memory in bytes was not recorded."
     return Outcome(
-        missing=None if told else lacking,
-        findings=[finding for its in told for finding in its.findings],
-        exhibits=[exhibit for its in told for exhibit in its.exhibits],
-        metrics={name: value for its in told for name, value in its.metrics.items()},
+        missing=None if outcomes else lacking,
+        findings=[finding for outcome in outcomes for finding in outcome.findings],
+        exhibits=[exhibit for outcome in outcomes for exhibit in outcome.exhibits],
+        metrics={name: value for outcome in outcomes for name, value in outcome.metrics.items()},
     )
 
 

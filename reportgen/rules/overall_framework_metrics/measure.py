@@ -151,17 +151,21 @@ def _inside_ns(part: NodeProfile, worker: str) -> tuple[float, int]:
     """
     if part.recorded is None:
         return 0.0, 0
-    own = part.spans.where(part.spans.worker == part.spans.workers.index(worker))
-    steps = own.training_steps()
+    of_worker = part.spans.where(part.spans.worker == part.spans.workers.index(worker))
+    steps = of_worker.training_steps()
     edges = steps.start_ns, steps.end_ns
-    is_pass = own.in_phases((FORWARD,))
+    is_pass = of_worker.in_phases((FORWARD,))
     if part.recorded.may_use_closures and not is_pass.any():
-        is_pass = own.in_phases((OPTIMIZER,))
-    is_part = ~own.in_phases((LOADER_PROCESS, *(steps.phases[at] for at in np.unique(steps.phase))))
-    has_pass = intervals.overlaps_any(*edges, own.start_ns[is_pass], own.end_ns[is_pass])
+        is_pass = of_worker.in_phases((OPTIMIZER,))
+    is_part = ~of_worker.in_phases(
+        (LOADER_PROCESS, *(steps.phases[at] for at in np.unique(steps.phase)))
+    )
+    has_pass = intervals.overlaps_any(
+        *edges, of_worker.start_ns[is_pass], of_worker.end_ns[is_pass]
+    )
     if has_pass.sum() < WHOLE_FROM_RATIO * has_pass.size:
         return 0.0, 0
-    named = intervals.union_of(own.start_ns[is_part], own.end_ns[is_part])
+    named = intervals.union_of(of_worker.start_ns[is_part], of_worker.end_ns[is_part])
     left_ns = steps.duration_ns - intervals.covered_each(named, *edges)
     return float(np.median(left_ns)), left_ns.size
 
@@ -179,10 +183,10 @@ def _lost_ns(part: NodeProfile) -> int:
         intervals.covered_ns(
             gone.start_ns,
             gone.end_ns,
-            int(steps.start_ns[its].min()),
-            int(steps.end_ns[its].max()),
+            int(steps.start_ns[rows].min()),
+            int(steps.end_ns[rows].max()),
         )
-        for _, its in rows_by_code(steps.worker)
+        for _, rows in rows_by_code(steps.worker)
     )
 
 
@@ -192,19 +196,19 @@ def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[tables.OperatorT
     Nesting is looked for within one worker, device and thread; of equal intervals the same name
     is always the outer one.
     """
-    its = spans.where(classes_of(spans) == kind)
-    its = its.where(np.lexsort((its.name, -its.end_ns, its.start_ns)))
-    thread = joint_codes(its.worker, its.phase, its.tid)
-    self_ns = intervals.self_times_ns(its.start_ns, its.end_ns, thread)
-    duration_ns = its.duration_ns
-    for phase, rows in rows_by_code(its.phase):
-        for name, own in rows_by_code(its.name[rows]):
+    of_class = spans.where(classes_of(spans) == kind)
+    of_class = of_class.where(np.lexsort((of_class.name, -of_class.end_ns, of_class.start_ns)))
+    thread = joint_codes(of_class.worker, of_class.phase, of_class.tid)
+    self_ns = intervals.self_times_ns(of_class.start_ns, of_class.end_ns, thread)
+    duration_ns = of_class.duration_ns
+    for phase, rows in rows_by_code(of_class.phase):
+        for name, places in rows_by_code(of_class.name[rows]):
             yield tables.OperatorTimes(
-                device=its.phases[phase],
-                name=its.names[name],
-                count=int(own.size),
-                total_ns=int(duration_ns[rows[own]].sum()),
-                self_ns=int(self_ns[rows[own]].sum()),
+                device=of_class.phases[phase],
+                name=of_class.names[name],
+                count=int(places.size),
+                total_ns=int(duration_ns[rows[places]].sum()),
+                self_ns=int(self_ns[rows[places]].sum()),
             )
 
 
@@ -214,15 +218,17 @@ def overheads_of(spans: SpanTable) -> Iterator[tables.Overhead]:
     for detail, kinds in _DETAILS.items():
         events = spans.where(np.isin(classes, kinds))
         for worker, rows in rows_by_code(steps.worker):
-            its, own = steps.where(rows), events.where(events.worker == worker)
-            has_detail = intervals.overlaps_any(its.start_ns, its.end_ns, own.start_ns, own.end_ns)
-            for phase, members in rows_by_code(its.phase):
-                duration_ns, is_with = its.duration_ns[members], has_detail[members]
+            of_worker, inside = steps.where(rows), events.where(events.worker == worker)
+            has_detail = intervals.overlaps_any(
+                of_worker.start_ns, of_worker.end_ns, inside.start_ns, inside.end_ns
+            )
+            for phase, members in rows_by_code(of_worker.phase):
+                duration_ns, is_with = of_worker.duration_ns[members], has_detail[members]
                 if is_with.any():
                     others_ns = duration_ns[~is_with]
                     yield tables.Overhead(
-                        worker=its.workers[worker],
-                        phase=phase_word(its.phases[phase]),
+                        worker=of_worker.workers[worker],
+                        phase=phase_word(of_worker.phases[phase]),
                         detail=detail,
                         n_with=int(is_with.sum()),
                         n_without=others_ns.size,
@@ -237,25 +243,25 @@ def functions_of(part: NodeProfile) -> Iterator[tables.FunctionTime]:
     A function's time within one worker is the union of its events, so that recursion and threads
     count once; the workers are added up.
     """
-    its = part.spans.where(sums.is_function(part.spans) & _lasts(part.spans))
-    if its.n_spans == 0:
+    functions = part.spans.where(sums.is_function(part.spans) & _lasts(part.spans))
+    if functions.n_spans == 0:
         return
-    codes, labels = sums.labels_of(its)
-    order = np.lexsort((np.array(labels), -sums_by_code(codes, its.duration_ns, len(labels))))
+    codes, labels = sums.labels_of(functions)
+    order = np.lexsort((np.array(labels), -sums_by_code(codes, functions.duration_ns, len(labels))))
     rank = np.minimum(np.argsort(order), tables.MOST_FUNCTIONS).astype(np.int16)
     names = [*(labels[code] for code in order[: tables.MOST_FUNCTIONS]), tables.OTHER_FUNCTIONS]
-    reach_ns = int(its.end_ns.max()) - int(its.start_ns[0])
+    reach_ns = int(functions.end_ns.max()) - int(functions.start_ns[0])
     width_ns = 1 << (reach_ns // (tables.MOST_BUCKETS - 1)).bit_length()
     for place, rows in rows_by_code(rank[codes]):
-        own = its.where(rows)
+        some = functions.where(rows)
         yield tables.FunctionTime(
             node=part.node,
             is_relative=part.job.clock is Clock.RELATIVE,
             label=names[place],
             width_ns=width_ns,
             bucket_ns=sum_by_key(
-                bucket_times(intervals.union_of(own.start_ns[one], own.end_ns[one]), width_ns)
-                for _, one in rows_by_code(own.worker)
+                bucket_times(intervals.union_of(some.start_ns[one], some.end_ns[one]), width_ns)
+                for _, one in rows_by_code(some.worker)
             ),
         )
 
@@ -313,9 +319,9 @@ def loop_parts_of(spans: SpanTable) -> Iterator[tables.LoopParts]:
     steps, masks = spans.steps(), _masks(spans)
     order = (masks[Stage.FORWARD], masks[Stage.BACKWARD], masks[Stage.WAIT])
     for worker, rows in rows_by_code(steps.worker):
-        own, is_own = steps.where(rows), spans.worker == worker
+        of_worker, is_own = steps.where(rows), spans.worker == worker
         parts = [spans.where(mask & is_own) for mask in order]
-        in_steps = intervals.union_of(own.start_ns, own.end_ns)
+        in_steps = intervals.union_of(of_worker.start_ns, of_worker.end_ns)
         begin_ns, last_ns = in_steps.start_ns, in_steps.end_ns[-1:]
         until_ns = np.append(begin_ns[1:], last_ns)
         is_seen = np.zeros(begin_ns.size, dtype=np.bool_)

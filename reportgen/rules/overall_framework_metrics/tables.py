@@ -185,7 +185,7 @@ def exhibits_of_operators(operators: Sequence[OperatorTimes], *, role: Role) -> 
         apart = ([item for item in operators if item.device == device] for device in devices)
         yield table(
             f"{role}_operators_by_device",
-            [item for own in apart for item in _shown(by_name(own))],
+            [item for group in apart for item in _shown(by_name(group))],
             OperatorTimes,
             title=f"{title} of each device",
         )

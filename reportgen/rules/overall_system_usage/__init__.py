@@ -72,7 +72,7 @@ class Absence:
     start_ns: int = col("s", name="start_s", per=NS_PER_S)
     end_ns: int = col("s", name="end_s", per=NS_PER_S)
     length_ns: int = derived(
-        lambda its: its.end_ns - its.start_ns, "s", name="duration_s", per=NS_PER_S
+        lambda absence: absence.end_ns - absence.start_ns, "s", name="duration_s", per=NS_PER_S
     )
 
 
@@ -120,7 +120,7 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
             join = max if statistic == "max" else fmean
             value = join([usage.statistics[statistic] for usage in usages])
             found[f"{name}_{statistic}_{unit}"] = round(value, 4)
-    waiting = [its for node in nodes if (its := node.waiting_cores) is not None]
+    waiting = [cores for node in nodes if (cores := node.waiting_cores) is not None]
     if waiting:  # one reader keeps one core waiting, however many there are
         found["io_wait_one_core_pct"] = round(100 * max(waiting), 4)
     for role, total in totals.items():
@@ -165,24 +165,26 @@ def _idle(rows: Sequence[UsageRow]) -> str:
 
 
 def _absences(recordings: Mapping[str, SampledTime]) -> list[Absence]:
-    first_ns = min(its.first_ns for its in recordings.values())
-    last_ns = max(its.last_ns for its in recordings.values())
+    first_ns = min(sampled.first_ns for sampled in recordings.values())
+    last_ns = max(sampled.last_ns for sampled in recordings.values())
     return [
         Absence(node=node, part=part, start_ns=start_ns, end_ns=end_ns)
-        for node, its in recordings.items()
+        for node, sampled in recordings.items()
         for part, start_ns, end_ns in (
-            (LATE, first_ns, its.first_ns),
-            *((PAUSE, *pause) for pause in its.pauses),
-            (LOST, its.last_ns, last_ns),
+            (LATE, first_ns, sampled.first_ns),
+            *((PAUSE, *pause) for pause in sampled.pauses),
+            (LOST, sampled.last_ns, last_ns),
         )
-        if end_ns - start_ns > its.least_ns
+        if end_ns - start_ns > sampled.least_ns
     ]
 
 
 def _not_sampled(
     absences: Sequence[Absence], recordings: Mapping[str, SampledTime]
 ) -> results.Finding:
-    ends_ns = [at_ns for its in recordings.values() for at_ns in (its.first_ns, its.last_ns)]
+    ends_ns = [
+        at_ns for sampled in recordings.values() for at_ns in (sampled.first_ns, sampled.last_ns)
+    ]
     lost_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])
     worst = max(lost_ns, key=lambda node: lost_ns[node])
     of_node = [item for item in absences if item.node == worst]

@@ -65,8 +65,8 @@ class SampleCounts:
     counts: Counts = merged(sum)
     n_zero: int = merged(sum)
     n_below_half: int = merged(sum)
-    n_samples: int = derived(lambda its: int(its.counts.sum()))
-    n_active: int = derived(lambda its: its.n_samples - its.n_zero)
+    n_samples: int = derived(lambda samples: int(samples.counts.sum()))
+    n_active: int = derived(lambda samples: samples.n_samples - samples.n_zero)
 
 
 def _known(loops: Sequence[SampleCounts | None]) -> SampleCounts | None:
@@ -83,12 +83,12 @@ class DeviceCounts:
 
     node: str = col()
     device: str = col()
-    samples: int = derived(lambda its: its.job.n_samples)
-    at_zero: int = derived(lambda its: its.job.n_zero)
-    below_50: int = derived(lambda its: its.job.n_below_half)
-    loop_samples: int | None = derived(lambda its: its.loop and its.loop.n_samples)
-    loop_at_zero: int | None = derived(lambda its: its.loop and its.loop.n_zero)
-    loop_below_50: int | None = derived(lambda its: its.loop and its.loop.n_below_half)
+    samples: int = derived(lambda use: use.job.n_samples)
+    at_zero: int = derived(lambda use: use.job.n_zero)
+    below_50: int = derived(lambda use: use.job.n_below_half)
+    loop_samples: int | None = derived(lambda use: use.loop and use.loop.n_samples)
+    loop_at_zero: int | None = derived(lambda use: use.loop and use.loop.n_zero)
+    loop_below_50: int | None = derived(lambda use: use.loop and use.loop.n_below_half)
     role: Role
     job: SampleCounts = merged(merge)
     loop: SampleCounts | None = merged(_known)

@@ -62,7 +62,7 @@ def totals_of(nodes: Sequence[NodeUsage]) -> Totals:
     """Return the samples of all GPUs and of all cores, where there are any."""
     found = {}
     for role, name in ((Role.GPU, "all GPUs"), (Role.CPU, CORES)):
-        devices = [its for node in nodes for its in node.devices if its.role is role]
+        devices = [device for node in nodes for device in node.devices if device.role is role]
         if devices:
             found[role] = replace(merge(devices), node="all nodes", device=name)
     return found
@@ -94,7 +94,7 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
         yield histogram(
             f"{role}_histogram",
             PCT_EDGES,
-            [(name, its.counts.tolist()) for name, its in groups.items() if its],
+            [(name, samples.counts.tolist()) for name, samples in groups.items() if samples],
             unit="%",
             edge_type=ColumnType.INT,
             title=f"{_DEVICE[role]} samples by utilization",
@@ -188,8 +188,8 @@ def _heatmap(lines: Sequence[Line], role: Role, *, title: str) -> Exhibit:
     cells = min(MAX_HEAT_CELLS, max(1, CELLS_OF_ALL_ROWS // len(rows)))
     aligned = align([line.curve for line in rows], cells=cells)
     n_cells, time_s = aligned.time_ns.size, np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS)
-    names = [f"{its.node} {its.device}".strip() for its in rows]
-    nodes = [its.node for its in rows]
+    names = [f"{line.node} {line.device}".strip() for line in rows]
+    nodes = [line.node for line in rows]
     return exhibit(
         "device_heatmap",
         ExhibitKind.HEATMAP,

@@ -124,8 +124,8 @@ def _not_training(training: ProfileSum | None, params: Params) -> Iterator[resul
     if training is None or not training.own_s:
         return
     for kind, message in NOT_TRAINING.items():
-        its = [item for item in training.functions if item.kind is kind]
-        longest = max(its, key=lambda item: (item.cumulative_s, item.function), default=None)
+        functions = [item for item in training.functions if item.kind is kind]
+        longest = max(functions, key=lambda item: (item.cumulative_s, item.function), default=None)
         if longest is None:
             continue
         share_pct = 100 * longest.cumulative_s / training.own_s
@@ -148,10 +148,10 @@ def _before_forward(
         return
     longest = max(between, key=lambda item: item.own_s)
     others = {Kind.LOADING, Kind.MODEL, Kind.PROFILER}
-    its = [item for item in longest.functions if item.kind not in others]
+    functions = [item for item in longest.functions if item.kind not in others]
     covered_s = sum(item.covered_ns for item in gaps) / NS_PER_S
-    named = [item for item in _by_own(its)[:MOST_NAMED] if item.own_s > 0]
-    if not named or covered_s < LEAST_PART * sum(item.own_s for item in its):
+    named = [item for item in _by_own(functions)[:MOST_NAMED] if item.own_s > 0]
+    if not named or covered_s < LEAST_PART * sum(item.own_s for item in functions):
         return
     found = BEFORE_FORWARD.finding(
         measured=named[0].own_s,

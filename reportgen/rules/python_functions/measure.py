@@ -82,9 +82,9 @@ def measure(part: NodeProfile, _params: Params) -> NodeProfiles:
 def _gaps_of_workers(spans: SpanTable, table: PythonTable) -> Iterator[ForwardGaps]:
     waits, forward = waits_of(spans), spans.where(spans.in_phases(_FORWARD))
     begins = forward if forward.n_spans else spans.steps()
-    for worker, its in rows_by_code(waits.worker):
+    for worker, rows in rows_by_code(waits.worker):
         start_ns, end_ns = _gaps(
-            waits.where(its), np.sort(begins.start_ns[begins.worker == worker])
+            waits.where(rows), np.sort(begins.start_ns[begins.worker == worker])
         )
         if start_ns.size:
             yield _covered(spans.workers[worker], start_ns, end_ns, table)
@@ -119,14 +119,18 @@ def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTab
         gap_ns=int((end_ns - start_ns).sum()),
         n_covered=int((cover >= 0).sum()),
         covered_ns=int(common_ns.sum()),
-        profiles=python.sums_in_order(python.sum_of(table, its, STAGE) for its in groups),
+        profiles=python.sums_in_order(python.sum_of(table, group, STAGE) for group in groups),
     )
 
 
 def _longest_first(worker: str, table: PythonTable) -> list[tuple[int, int, int]]:
     limits = [
-        (its.interval.start.time_us * NS_PER_US, (its.interval.end.time_us + 1) * NS_PER_US, place)
-        for place, its in enumerate(table.profiles)
-        if its.worker == worker
+        (
+            profile.interval.start.time_us * NS_PER_US,
+            (profile.interval.end.time_us + 1) * NS_PER_US,
+            place,
+        )
+        for place, profile in enumerate(table.profiles)
+        if profile.worker == worker
     ]
     return sorted(limits, key=lambda item: (item[0] - item[1], item))

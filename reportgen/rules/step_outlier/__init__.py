@@ -126,7 +126,7 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     """Count triggers of all workers and phases and say what the slow steps have in common."""
     job = kit.merge([NodeSteps(), *measurements])
     judged = kit.sum_by_key({item.worker: (item,)} for item in job.series if item.aws)
-    entries = {worker: tables.preferred(its).aws for worker, its in judged.items()}
+    entries = {worker: tables.preferred(of_worker).aws for worker, of_worker in judged.items()}
     findings = [found for found in (_random(job), _slower(job)) if found]
     return Outcome(
         missing=None if findings else _missing(job, params),
@@ -136,7 +136,7 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
         data=job.data,
         **counted_steps(
             [item.aws for item in job.series if item.aws],
-            {worker: its.entry for worker, its in entries.items() if its},
+            {worker: counted.entry for worker, counted in entries.items() if counted},
             [item.during_outliers for item in job.series],
             job.minute_ns,
             n_steps=job.loop.n_steps,
@@ -176,11 +176,11 @@ def _random(job: NodeSteps) -> Finding | None:
     A few of them are pauses, and what is cheap is only in the table.
     """
     costly = [
-        (its.extra_ns / item.loop_ns, its)
+        (slow.extra_ns / item.loop_ns, slow)
         for item in job.series
-        for its in item.random
-        if HANDFUL < its.n_slow <= MOST_RANDOM_RATIO * its.n_steps
-        and its.extra_ns >= kit.CHEAP_RATIO * max(item.loop_ns, 1)
+        for slow in item.random
+        if HANDFUL < slow.n_slow <= MOST_RANDOM_RATIO * slow.n_steps
+        and slow.extra_ns >= kit.CHEAP_RATIO * max(item.loop_ns, 1)
     ]
     if not costly:
         return None
@@ -192,7 +192,7 @@ def _random(job: NodeSteps) -> Finding | None:
     # Waits for batches are left out of this time already.
     hint = hint if hint and hint.work is WorkKind.OTHER else None
     named = None if worst.is_between else named_worker(job.series)
-    same = [f"{its.worker} {mode_word(its.word)}" for _, its in costly if its is not worst]
+    same = [f"{slow.worker} {mode_word(slow.word)}" for _, slow in costly if slow is not worst]
     message = LONG_BETWEEN if worst.is_between else SLOW
     in_crowd = overlap_ns(worst.windows, job.crowded) / max(worst.windows.length_ns, 1)
     is_crowded = not is_late and in_crowd >= MOSTLY_RATIO
@@ -258,16 +258,16 @@ def _slower(job: NodeSteps) -> Finding | None:
     )
 
 
-def _grows_with_the_crowd(its: StepSeries, found: Slowdown, crowded: Union) -> bool:
+def _grows_with_the_crowd(item: StepSeries, found: Slowdown, crowded: Union) -> bool:
     """Return whether steps last longer beside other programs, but do no more work.
 
     It is other work if the processor time of the job for a step grows at least half as much.
     """
     lasts_ns = max(found.end_ns - found.begin_ns, 1)
     in_crowd = clip(crowded, found.begin_ns, found.end_ns).length_ns
-    if found.is_between or its.work_growth is None or in_crowd < MOSTLY_RATIO * lasts_ns:
+    if found.is_between or item.work_growth is None or in_crowd < MOSTLY_RATIO * lasts_ns:
         return False
-    return its.work_growth - 1 < (found.last_ns / max(found.first_ns, 1) - 1) / 2
+    return item.work_growth - 1 < (found.last_ns / max(found.first_ns, 1) - 1) / 2
 
 
 def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, float | int | None]:

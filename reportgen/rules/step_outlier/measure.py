@@ -218,12 +218,14 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
 
 
 def _work_growth(system: SystemTable, steps: PhaseSteps) -> float | None:
-    own, each = sum_of(system, SeriesKind.JOB_CORES), []
+    job_cores, each = sum_of(system, SeriesKind.JOB_CORES), []
     for rows in (np.array_split(np.arange(steps.n_steps), 3)[at] for at in (0, 2)):
         if not rows.size:
             return None
         first_ns, last_ns = int(steps.start_ns[rows[0]]), int(steps.next_ns[rows[-1]])
-        cores = mean_of_present(own[(system.tick_ns > first_ns) & (system.tick_ns <= last_ns)])
+        cores = mean_of_present(
+            job_cores[(system.tick_ns > first_ns) & (system.tick_ns <= last_ns)]
+        )
         each.append((cores or 0.0) * (last_ns - first_ns) / rows.size)
     return each[1] / each[0] if min(each) > 0 else None
 
@@ -244,7 +246,10 @@ def _use(
     edges_ns = [(step.start_ns, step.end_ns) for step in slow]
     starts_ns, ends_ns = (
         np.concatenate([np.empty(0, np.int64), *columns])
-        for columns in ([its.start_ns for _, its in pairs], [its.end_ns for _, its in pairs])
+        for columns in (
+            [phase.start_ns for _, phase in pairs],
+            [phase.end_ns for _, phase in pairs],
+        )
     )
     return use_in_steps(part.system, edges_ns, (starts_ns, ends_ns))
 
@@ -254,8 +259,8 @@ def _all_steps(steps: PhaseSteps, waits: SpanTable) -> PackedTable:
 
     PyTorch's loop waits between steps, the one of Keras inside them.
     """
-    own = waits.where(waits.worker == waits.workers.index(steps.worker))
-    waiting = union_of(own.start_ns, own.end_ns)
+    of_worker = waits.where(waits.worker == waits.workers.index(steps.worker))
+    waiting = union_of(of_worker.start_ns, of_worker.end_ns)
     columns = {
         "start_ns": steps.start_ns,
         "duration_ns": steps.duration_ns,
@@ -286,9 +291,9 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
     is_many = outliers.n_steps > params.n_outliers
     usual_ns = int(np.median(np.diff(steps.start_ns))) if steps.n_steps > 1 else 1
     worker = spans.workers.index(steps.worker)
-    own = spans.where(spans.worker == worker) if is_many else empty_spans()
+    of_worker = spans.where(spans.worker == worker) if is_many else empty_spans()
     in_outliers, in_others = (
-        overlaps_any(own.start_ns, own.end_ns, some.start_ns, some.end_ns)
+        overlaps_any(of_worker.start_ns, of_worker.end_ns, some.start_ns, some.end_ns)
         for some in (outliers, normal)
     )
     long = steps.where(trend.above_median(duration_ns))
@@ -318,9 +323,9 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
             steps.start_ns, duration_ns / NS_PER_S, least_width_ns=2 * max(usual_ns, 1)
         ),
         marks=_marks(steps),
-        during_outliers=breakdown_of(own.where(in_outliers)),
-        functions=function_sums(own, in_outliers),
-        other_functions=function_sums(own, in_others),
+        during_outliers=breakdown_of(of_worker.where(in_outliers)),
+        functions=function_sums(of_worker, in_outliers),
+        other_functions=function_sums(of_worker, in_others),
     )
 
 
@@ -328,7 +333,7 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
     """Yield the slow steps of a phase that come at random, and the slow times between them."""
     times, steps = slow.times, slow.times.steps
     pauses = pauses_of_workers(part, least_steps=LEAST_OF_PAUSES)
-    own = next(its.pauses for its in pauses if its.worker == steps.worker)
+    own_pauses = next(found.pauses for found in pauses if found.worker == steps.worker)
     kinds = (
         (
             *(False, slow.is_random_step, slow.step_excess_ns, times.own_ns),
@@ -340,7 +345,9 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
         ),
     )
     for is_between, is_slow, excess_ns, length_ns, start_ns, end_ns in kinds:
-        is_its = is_slow & ~np.isin(start_ns, own.start_ns[own.is_between == is_between])
+        is_its = is_slow & ~np.isin(
+            start_ns, own_pauses.start_ns[own_pauses.is_between == is_between]
+        )
         if not is_its.any():
             continue
         rows, others = np.flatnonzero(is_its), np.flatnonzero(~is_slow)

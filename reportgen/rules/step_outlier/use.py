@@ -78,7 +78,10 @@ def use_in_steps(
 def exhibits_of_use(use: UseInSteps) -> Iterator[Exhibit]:
     """Yield a histogram of GPUs and one of cores; nothing without slow steps or samples."""
     medians = {group: use.median_pct(group) for group in use.tenths}
-    pairs = {name: (medians.get((its, SLOW)), medians.get((its, OTHERS))) for its, name in _NAMED}
+    pairs = {
+        name: (medians.get((device, SLOW)), medians.get((device, OTHERS)))
+        for device, name in _NAMED
+    }
     stall = stall_text(pairs, slow=SLOW, normal=OTHERS)
     for role, what in ((Role.GPU, "GPU"), (Role.CPU, "CPU core")):
         if (role, SLOW) not in use.tenths:
