@@ -160,7 +160,13 @@ def _cut(rows: ticks.Rows, series: Sequence[Series], next_start_us: int) -> int:
         is_anchor = np.array([item.type == anchor_type for item in series], dtype=np.bool_)
         stamps = rows.time_us[is_candidate & is_anchor[rows.code]]
         if stamps.size:
-            return int(stamps.min()) - ticks.early_us(ticks.snapped_interval_us(np.unique(stamps)))
+            anchors = np.unique(stamps)
+            interval_us = ticks.snapped_interval_us(anchors)
+            if interval_us is None:
+                return int(anchors[0]) - ticks.early_us(None)
+            begin_us = anchors[0] - interval_us // 2
+            near_us = rows.time_us[is_candidate & (rows.time_us >= begin_us)]
+            return int(anchors[0]) - ticks.reach_us(near_us, anchors, interval_us)
     return earliest_us
 
 

@@ -64,6 +64,26 @@ def test_samples_up_to_half_an_interval_before_an_anchor_belong_to_it(
     assert column(grid, CPU) == column(grid, GPU) == list(range(12))
 
 
+@pytest.mark.parametrize("before_ms", [20, 35, 49])
+def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_at_short_intervals(
+    before_ms: float,
+) -> None:
+    samples = [(GPU, 1e5 + 100 * tick, tick) for tick in range(12)]
+    samples += [(CPU, 1e5 + 100 * tick - before_ms + tick % 2, tick) for tick in range(12)]
+    grid = lay_out(rows(*samples), ALL)
+
+    assert column(grid, CPU) == column(grid, GPU) == list(range(12))
+
+
+def test_samples_that_scatter_are_late_though_the_first_lies_before_all_anchors() -> None:
+    late_ms = [60, *(70 * (tick % 5) / 4 for tick in range(1, 12))]
+    samples = [(GPU, 1e5 + 100 * tick, tick) for tick in range(1, 12)]
+    samples += [(CPU, 1e5 + 100 * tick + late, tick) for tick, late in enumerate(late_ms)]
+    grid = lay_out(rows(*samples), ALL)
+
+    assert column(grid, CPU)[1:] == column(grid, GPU)[1:] == list(range(1, 12))
+
+
 @pytest.mark.parametrize(("interval_ms", "before_ms"), [(500, 250.1), (100, 15.1)])
 def test_earlier_samples_belong_to_the_anchor_before(interval_ms: int, before_ms: float) -> None:
     grid = lay_out(rows((GPU, 0, 1), (GPU, interval_ms, 2), (CPU, interval_ms - before_ms, 3)), ALL)
