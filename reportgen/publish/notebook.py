@@ -210,23 +210,29 @@ def _execute(notebook: Any, output: Path, manager: Any, *, shows_errors: bool) -
             allow_errors=shows_errors,
         )
     except papermill.PapermillExecutionError as err:
-        what = f"Cell {err.cell_index + 1} of the notebook failed"
-        error = f"{clean(err.ename)}: {clean(err.evalue)}"
         if not shows_errors:
             raise OutputError(
-                f"{what}: {error}.",
+                _failed(err.cell_index, err.ename, err.evalue),
                 hint="This notebook is reportgen's own: please report it, and make a summary alone "
                 "with --format md until then.",
             ) from err
-        logger.warning("warning: %s: %s. The page shows the error.", what, error)
         executed = import_module("nbformat").read(str(output), 4)
-        return import_module("papermill.execute").remove_error_markers(executed)
+        executed = import_module("papermill.execute").remove_error_markers(executed)
+        for place, cell in enumerate(executed.cells):
+            for error in (item for item in cell.get("outputs", ()) if item.output_type == "error"):
+                what = _failed(place, error.ename, error.evalue)
+                logger.warning("warning: %s The page shows the error.", what)
+        return executed
     except RuntimeError as err:
         raise OutputError(
             f"The notebook's kernel died ({err}).",
             hint="Mostly there is too little memory: free some, look for a cell that needs much, "
             "or make a summary alone with --format md.",
         ) from err
+
+
+def _failed(place: int, name: str, value: str) -> str:
+    return f"Cell {place + 1} of the notebook failed: {clean(name)}: {clean(value)}."
 
 
 def _check_parameters(notebook: Any, path: Path) -> None:

@@ -229,7 +229,7 @@ def _say_end(recording: NodeFolder, losses: Sequence[str], *, is_reported: bool)
     n_faulty = len(list((recording.root / "recorder" / "faults").glob("*.jsonl")))
     if n_faulty:
         processes = "1 process" if n_faulty == 1 else f"{n_faulty} processes"
-        say(f"not all of {processes} could be recorded; the report says what is missing")
+        say(f"a part of {processes} was not recorded; the report says what is missing")
     if not (recording.root / "framework").exists():
         say(
             "no step was seen; for a loop without a framework: for batch in "

@@ -83,6 +83,7 @@ def _judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> Judged:
     judged = failure or _judged(rule, measurements, params)
     if isinstance(judged, Judged):
         return judged
+    logger.warning("warning: %s: %s. The other checks are not affected.", rule.id, judged.text)
     nothing = _judged(rule, [], params)
     failed = results.RuleResult(
         id=rule.id,

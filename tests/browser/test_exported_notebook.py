@@ -33,6 +33,7 @@ OWN_CELLS = (
     ),
     new_code_cell("import plotly.graph_objects as go\ngo.Figure(go.Bar(x=['a', 'b'], y=[1, 2]))"),
     new_code_cell("1 / 0"),
+    new_code_cell("[][1]"),
     new_code_cell("print('the last words')"),
 )
 
@@ -75,6 +76,7 @@ def test_an_edited_notebook_looks_like_ours_in_light_and_dark(
     made = run_here(input_bound_job, "--output", tmp_path / "mine", "--notebook", edited)
     assert made.code == 0, made.stderr
     assert "ZeroDivisionError: division by zero. The page shows the error." in made.stderr
+    assert "IndexError: list index out of range. The page shows the error." in made.stderr
     for scheme in ("light", "dark"):
         with opened(
             browser, tmp_path / "mine" / "profiler-report.html", color_scheme=scheme

@@ -64,7 +64,7 @@ def rule(rule_id: str, *, measure: Any = count_ticks, judge: Any = judge_ticks) 
 
 
 @pytest.mark.parametrize("step", ["measure", "judge"])
-def test_a_rule_that_breaks_fails_alone(step: str) -> None:
+def test_a_rule_that_breaks_fails_alone(step: str, caplog: pytest.LogCaptureFixture) -> None:
     rules = (rule("Broken", **{step: break_down}), rule("Ticks"))
     params = {item.id: NoParams() for item in rules}
 
@@ -73,6 +73,10 @@ def test_a_rule_that_breaks_fails_alone(step: str) -> None:
 
     assert broken.status is Status.FAILED
     assert known(broken.reason).text == f"The rule broke in {step}: ZeroDivisionError: by nothing"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"warning: Broken: The rule broke in {step}: ZeroDivisionError: by nothing. "
+        "The other checks are not affected."
+    ]
     assert sound.status is Status.OK
     assert sound.metrics == {"ticks": 0}
 

@@ -60,12 +60,12 @@ GPU_GROWS = Message(
     id="ROOM-4",
     cause=results.Cause.MEMORY_GROWTH,
     severity=results.Severity.WARNING,
-    title="""GPU memory grows over the whole job: {place} from {growth.first:pct} to
-        {growth.last:pct}""",
-    text="""The allocated part of {device.limit_gb:.1f} GB of {place} rises by {growth.rise:.1f}
-        points, after the start and in both halves of the rest: Kendall's tau of {parts} equal parts
-        is {growth.agreement:.2f} (1 if each is higher). At the limit an allocation fails and the
-        job ends. This concerns {concerned}.""",
+    title="GPU memory grows over the whole job: {place} up to {device.max_pct:pct}",
+    text="""After the start, the allocated part of {device.limit_gb:.1f} GB of {place} rises from
+        {growth.first:pct} to {growth.last:pct} (medians of the first and the last of {parts} equal
+        parts of the time), in both halves: Kendall's tau of the parts is {growth.agreement:.2f} (1
+        if each is higher). At the limit an allocation fails and the job ends. This concerns
+        {concerned}.""",
     advice="""Find tensors that are kept beyond a step (losses in lists, hooks, caches): record a
         memory snapshot of two steps far apart, and compare what is alive.""",
     unit="points",
