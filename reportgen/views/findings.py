@@ -147,11 +147,12 @@ def _causes(finding: Finding, report: Report) -> Iterator[Related]:
 def _when(rule_id: str, where: Where, report: Report) -> str:
     """Write when it was; where it is the longest of several intervals, also their number."""
     is_unix = report.job.clock == "unix"
+    is_fine = 0 < (where.end_s or 0.0) - (where.start_s or 0.0) < 1
     said = format_interval(where.start_s, where.end_s, is_unix=is_unix)
     starts_s, n_rows = _alike(rule_id, where, report)
     if len(starts_s) < 2:
         return said
-    first = format_interval(min(starts_s), None, is_unix=is_unix)
+    first = format_interval(min(starts_s), None, is_unix=is_unix, is_fine=is_fine)
     counted = f"{len(starts_s)} intervals, the first {first}; " if n_rows <= _MOST_COUNTED else ""
     return f"{counted}the longest {said}"
 

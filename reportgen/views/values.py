@@ -272,15 +272,26 @@ def format_iso(text: str | None) -> str:
     return f"{text[:10]} {text[11:19]} UTC" if text.endswith("Z") else clean(text)
 
 
-def format_interval(start_s: float | None, end_s: float | None, *, is_unix: bool) -> str:
-    """Write when something happened and for how long; empty when it is not known."""
+def format_interval(
+    start_s: float | None, end_s: float | None, *, is_unix: bool, is_fine: bool = False
+) -> str:
+    """Write when something happened and for how long; empty when it is not known.
+
+    ``is_fine`` writes milliseconds; so is what lasts less than a second.
+    """
     if start_s is None:
         return ""
     zone = " UTC" if is_unix else ""
-    if end_s is None or end_s <= start_s:
-        return f"{_bare(start_s, is_unix=is_unix)}{zone}"
-    start, end = (format_instant(time_s, is_unix=is_unix) for time_s in (start_s, end_s))
-    length_s = end_s - start_s
+    length_s = 0.0 if end_s is None else max(end_s - start_s, 0.0)
+    is_known = is_unix and _EARLIEST_S <= start_s <= start_s + length_s < _LATEST_S
+    is_fine = is_known and (is_fine or 0 < length_s < 1)
+    if end_s is None or not length_s:
+        at = format_moment(start_s)[:-3] if is_fine else _bare(start_s, is_unix=is_unix)
+        return f"{at}{zone}"
+    write = partial(format_instant, is_unix=is_unix)
+    start, end = (
+        format_moment(time_s)[:-3] if is_fine else write(time_s) for time_s in (start_s, end_s)
+    )
     if is_unix and length_s >= _WHOLE_SECONDS_FROM_S:
         whole_s = int(round(end_s, 1)) - int(round(start_s, 1))
         if whole_s == int(length_s + 0.5) or length_s >= _WHOLE_SECONDS_ALWAYS_FROM_S:

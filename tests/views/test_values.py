@@ -77,10 +77,15 @@ def test_whole_seconds_are_as_far_apart_as_the_length_says(length_s: float, said
     assert text == f"2026-07-03 {said}"
 
 
-def test_an_interval_within_a_tenth_of_a_second_is_one_instant_and_its_length():
+def test_an_interval_below_a_second_is_written_in_milliseconds():
     text = values.format_interval(1_783_071_021.51, 1_783_071_021.54, is_unix=True)
+    assert text == "2026-07-03 09:30:21.510 – 09:30:21.540 UTC (30 ms)"
 
-    assert text == "2026-07-03 09:30:21.5 UTC (30 ms)"
+    text = values.format_interval(1_783_071_021.51, 1_783_071_021.5101, is_unix=True)
+    assert text == "2026-07-03 09:30:21.510 UTC (100 µs)"
+
+    text = values.format_interval(1_783_071_021.51, None, is_unix=True, is_fine=True)
+    assert text == "2026-07-03 09:30:21.510 UTC"
 
 
 def test_an_instant_on_the_second_has_no_empty_tenth():
