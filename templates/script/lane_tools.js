@@ -82,43 +82,53 @@ function stepsOf(lane) {
   );
 }
 
-/** Lists the steps of the first rank, and the ranges that are shown in full. */
+/** Lists the steps of each lane that has some, and the ranges that are shown in full. */
 export async function listSteps() {
   const lanes = stage.lanes.filter(({ kind }) => kind === "steps");
   await loadAll(lanes);
-  stage.steps = lanes.flatMap((lane) => stepsOf(lane).sort((a, b) => a.start - b.start));
   const windows = stage.file.header.windows.map(({ why }, at) => new Option(shortened(why, 60), `w${at}`));
-  const steps = firstSteps().slice(0, MOST_STEPS).map((step, at) =>
-    new Option(`${shortened(stepName(step), 40)} · ${timeText(step.end - step.start)}`, String(at))
-  );
-  for (const [label, options] of /** @type {[string, HTMLOptionElement[]][]} */ ([["Shown in full", windows], ["Steps", steps]])) {
-    if (options.length) stepBox.append(make("optgroup", { label }, ...options));
+  listGroup("Shown in full", windows);
+  for (const [place, lane] of lanes.entries()) {
+    const steps = stepsOf(lane).sort((a, b) => a.start - b.start);
+    const listed = steps.slice(0, place ? Math.ceil(MOST_STEPS / lanes.length) : MOST_STEPS).map((step, at) => {
+      const length = timeText(step.end - step.start);
+      return new Option(`${shortened(stepName(step), 40)} · ${length}`, String(stage.steps.length + at));
+    });
+    listGroup(lanes.length > 1 ? pathOf(lane) : "Steps", listed);
+    stage.steps = stage.steps.concat(steps);
   }
-  partOf("steps").hidden = !windows.length && !steps.length;
+  partOf("steps").hidden = !windows.length && !stage.steps.length;
+}
+
+/** @param {string} label @param {HTMLOptionElement[]} options */
+function listGroup(label, options) {
+  if (options.length) stepBox.append(make("optgroup", { label }, ...options));
 }
 
 /** The name of a step; its number is in its detail where steps have one name. @param {Strip} step */
 const stepName = (step) => [nameOf(step), step.level ? "" : stage.details[step.row.a[step.at]]].filter(Boolean).join(" · ");
 
-/** The steps of the first lane that has some. */
-const firstSteps = () => stage.steps.filter(({ lane }) => lane === stage.steps[0].lane);
-
-/** Zooms to the step in the middle of the view; to another one where that fills the view. @param {1 | -1} by */
+/**
+ * Zooms to the step in the middle of the view; to another one where that fills the view. It is of
+ * the lane of the step in the list, of the first lane without one.
+ * @param {1 | -1} by
+ */
 export function goStep(by) {
-  const steps = firstSteps();
+  const listed = stage.steps[Number(stepBox.value || "0")] ?? stage.steps[0];
+  const steps = stage.steps.filter(({ lane }) => lane === listed?.lane);
   const { from, to } = aim();
   const at = Math.max(0, above(steps.map(({ start }) => start), (from + to) / 2) - 1);
   const isNear = steps[at] && to - from < (steps[at].end - steps[at].start) * 3;
   const next = steps[Math.min(Math.max(isNear ? at + by : at, 0), steps.length - 1)];
   if (!next) return;
   frameRange({ from: next.start, to: next.end }, 0.05);
-  stepBox.value = String(steps.indexOf(next));
+  stepBox.value = String(stage.steps.indexOf(next));
   say(describe(next));
 }
 
 stepBox.addEventListener("change", () => {
   const { value } = stepBox;
-  const item = value.startsWith("w") ? stage.file.header.windows[Number(value.slice(1))] : firstSteps()[Number(value)];
+  const item = value.startsWith("w") ? stage.file.header.windows[Number(value.slice(1))] : stage.steps[Number(value)];
   if (item) frameRange({ from: item.start, to: item.end }, 0.05);
 });
 

@@ -17,6 +17,7 @@ from reportgen.store import with_timeline
 from tests.browser.test_accessibility import LOOKS, _complaints
 from tests.browser.watching import TIMEOUT_MS, Watched, opened, unfold_all, wait_until
 from tests.builders import START_S as JOB_START_S
+from tests.builders import known
 from tests.fuzz.attacks_saved import gzipped_zeros
 from tests.views import pages, reports, traces
 from tests.views.lane_files import LaneFile, training_file
@@ -471,6 +472,21 @@ def test_steps_of_one_name_are_listed_by_their_numbers(browser, tmp_path):
         _settle(page)
         listed = page.locator(".rg-lanes-step optgroup[label=Steps] option").all_inner_texts()
         assert listed == ["Step:TRAIN · step 4 · 1 ms", "Step:TRAIN · step 5 · 2 ms"]
+
+
+def test_the_steps_of_each_rank_are_listed_and_the_next_one_is_of_the_same_rank(
+    browser, lanes_page
+):
+    with lanes(browser, lanes_page) as watched:
+        page = watched.page
+        groups = page.locator(".rg-lanes-step optgroup[label$=steps]")
+        labels = [groups.nth(at).get_attribute("label") for at in range(groups.count())]
+        assert labels == [f"algo-1 › rank {rank} › steps" for rank in range(4)]
+        first = groups.nth(2).locator("option").first.get_attribute("value")
+        page.locator(".rg-lanes-step").select_option(first)
+        page.locator(".rg-lanes-steps button").last.click()
+        _settle(page)
+        assert page.locator(".rg-lanes-step").input_value() == str(int(known(first)) + 1)
 
 
 def _pixels(page: Page, lane: int, times_ns: list[int]) -> list[str]:
