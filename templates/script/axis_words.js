@@ -25,18 +25,17 @@ export function lastAt(sorted, value) {
 }
 
 /**
- * The step at an instant. Of many steps only some have their start here; between them the step is
- * estimated, and said to be.
- * @param {{time: number[], step: number[]}} steps
+ * The step at an instant, nothing where the job does other work, as in a validation. Of many steps
+ * only some have their start here; between them the step is estimated, and said to be.
+ * @param {{time: number[], step: number[], end: number[]}} steps
  * @param {number} time_s
  */
-export function stepText({ time, step }, time_s) {
+export function stepText({ time, step, end }, time_s) {
   const at = lastAt(time, time_s);
-  if (at < 0) return "";
+  if (at < 0 || time_s > end[at]) return "";
   const isLast = at === time.length - 1;
-  if (isLast && time_s > time[at] + 2 * (time[at] - time[Math.max(0, at - 1)])) return "";
   if (isLast || step[at + 1] - step[at] <= 1) return `step ${step[at].toLocaleString("en")}`;
-  const part = (time_s - time[at]) / (time[at + 1] - time[at]);
+  const part = (time_s - time[at]) / (end[at] - time[at]);
   return `step ≈ ${Math.floor(step[at] + part * (step[at + 1] - step[at])).toLocaleString("en")}`;
 }
 

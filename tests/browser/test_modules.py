@@ -74,13 +74,14 @@ def test_lengths_are_said_as_people_say_them(page, length_s, expected):
 
 
 def test_steps_between_those_with_a_known_start_are_estimated(page):
-    steps = {"time": [0, 10, 20], "step": [0, 100, 101]}
-    code = "[-1, 0, 5, 10, 39, 41].map((at) => own.stepText(it, at))"
+    steps = {"time": [0, 10, 20], "step": [0, 100, 101], "end": [10, 18, 22]}
+    code = "[-1, 0, 5, 10, 19, 21, 23].map((at) => own.stepText(it, at))"
     assert run(page, "axis_words", code, steps) == [
         "",
         "step ≈ 0",
         "step ≈ 50",
         "step 100",
+        "",
         "step 101",
         "",
     ]

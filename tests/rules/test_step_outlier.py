@@ -464,10 +464,29 @@ def test_the_time_axis_knows_which_step_began_when() -> None:
         run(RULE, node(step_rows([0.1] * 300, every_s=2.0, first=5))).exhibit("step_numbers")
     )
 
-    time_s, step = (column.values for column in exhibit.columns)
+    time_s, step, end_s = (column.values for column in exhibit.columns)
     assert (time_s[0], step[0]) == (START_S, 5)
     assert (time_s[-1], step[-1]) == (START_S + 598.0, 304)
-    assert len(step) == 300
+    assert end_s == (*time_s[1:], START_S + 598.1)
+
+
+@pytest.mark.parametrize("n_steps", [20, 2_000])
+def test_steps_end_on_the_time_axis_where_a_validation_begins(n_steps: int) -> None:
+    rows = step_rows([0.9] * n_steps)
+    rows += step_rows([0.9] * 5, phase=EVAL, start_s=START_S + n_steps)
+    rows += step_rows([0.9] * n_steps, first=n_steps, start_s=START_S + n_steps + 5)
+    exhibit = known(run(RULE, node(rows)).exhibit("step_numbers"))
+
+    time_s, _, end_s = (np.array(column.values, float) for column in exhibit.columns)
+    assert time_s.size <= 400
+    pauses_s = time_s[1:] - end_s[:-1]
+    assert pauses_s[pauses_s > 0.001].tolist() == pytest.approx([5.0])
+
+
+def test_the_curve_over_time_begins_with_the_first_step() -> None:
+    exhibit = known(run(RULE, node(step_rows([3.0] * 40, every_s=3.5))).exhibit("step_series"))
+
+    assert exhibit.columns[0].values[0] == START_S
 
 
 def test_of_many_steps_every_so_many_is_a_mark_with_the_last_of_them() -> None:

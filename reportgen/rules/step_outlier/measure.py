@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -131,7 +131,8 @@ class StepSeries:
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
         start_ns, reach_ns: start of the first step; from there to the end of the last.
         outliers: steps above the threshold, ascending by number; ``normal`` of the others.
-        marks: steps at even distances in order of time, at most MOST_STEP_MARKS of them.
+        marks: steps at even distances in order of time, and those that begin after other work, at
+            most MOST_STEP_MARKS; ``next_ns`` is until when steps follow each other behind each.
         during_outliers, functions, other_functions: work of the worker during its outliers, and
             functions that overlap its outliers and its other steps; empty with few outliers.
     """
@@ -390,8 +391,16 @@ def listed(steps: PhaseSteps, p50_s: float) -> tuple[SlowStep, ...]:
 
 
 def _marks(steps: PhaseSteps) -> PhaseSteps:
-    """Return steps at even distances in order of time, always with the first and the last."""
+    """Return steps at even distances in order of time, with the first and the last.
+
+    The steps that begin after other work of the worker are among them, unless they are too many.
+    """
     ordered = steps.where(np.lexsort((steps.step, steps.start_ns)))
-    stride = -(-ordered.n_steps // (MOST_STEP_MARKS - 1))
+    begins = np.flatnonzero(np.append(True, ordered.next_ns[:-1] < ordered.start_ns[1:]))
+    kept = begins if 2 * begins.size <= MOST_STEP_MARKS else begins[:1]
+    stride = -(-ordered.n_steps // (MOST_STEP_MARKS - kept.size))
     last = ordered.n_steps - 1
-    return ordered.where(np.unique(np.append(np.arange(0, last + 1, stride), last)))
+    rows = np.unique(np.concatenate([np.arange(0, last, stride), kept, [last]]))
+    behind = np.append(begins, last + 1)[np.searchsorted(begins, rows, side="right")]
+    until = np.minimum(behind, np.append(rows[1:], last + 1)) - 1
+    return replace(ordered.where(rows), next_ns=ordered.next_ns[until])

@@ -183,6 +183,7 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
 
 def _over_time(series: Sequence[StepSeries]) -> Exhibit:
     lines, names = [item.buckets for item in series], _line_names(series)
+    begin_ns = min(item.start_ns for item in series)
     caption = ""
     if len(lines) > MOST_STEP_LINES:
         caption = f"Minimum, mean and maximum over {len(lines)} training processes and phases. "
@@ -201,7 +202,7 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
         title="Step durations over time",
         caption=caption,
         columns=kit.floats(
-            ("time_s", "s", found.time_ns / NS_PER_S),
+            ("time_s", "s", np.maximum(found.time_ns, begin_ns) / NS_PER_S),
             *(
                 (f"{name}_{mark}", "s", np.round(values[line], SECONDS_DIGITS))
                 for line, name in enumerate(names)
@@ -229,7 +230,10 @@ def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
 
 
 def _numbers(shown: StepSeries) -> Exhibit:
-    """Return at what time which step began: of one worker, as all count the same steps."""
+    """Return at what time which step began: of one worker, as all count the same steps.
+
+    From there to ``end_s`` steps of the phase follow each other without other work between them.
+    """
     marks = shown.marks
     is_thinned = marks.n_steps < shown.n_steps
     thinned = f" {marks.n_steps:,} of {shown.n_steps:,} steps." if is_thinned else ""
@@ -241,6 +245,7 @@ def _numbers(shown: StepSeries) -> Exhibit:
         columns=[
             *kit.floats(("time_s", "s", marks.start_ns / NS_PER_S)),
             column("step", "", marks.step, type=ColumnType.INT),
+            *kit.floats(("end_s", "s", marks.next_ns / NS_PER_S)),
         ],
         role=Role.STEP,
     )

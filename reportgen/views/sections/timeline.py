@@ -170,7 +170,7 @@ def _facts(
 ) -> dict[str, Any]:
     """Return the values that the script shows under the pointer: times in seconds."""
     slots, _ = slots_of(len(lanes), len(panels))
-    starts = tracks.step_starts(report)
+    marks = tracks.step_marks(report)
     return {
         "unix": context.is_unix,
         "start": extent.start_s,
@@ -201,6 +201,10 @@ def _facts(
             }
             for at, panel in enumerate(panels, start=1 if lanes else 0)
         ],
-        "steps": {"time": [time_s for time_s, _ in starts], "step": [step for _, step in starts]},
+        "steps": {
+            "time": [mark.start_s for mark in marks],
+            "step": [mark.step for mark in marks],
+            "end": [mark.end_s for mark in marks],
+        },
         "functions": functions.as_json() if functions else None,
     }

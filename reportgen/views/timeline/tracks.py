@@ -146,23 +146,37 @@ def _phases(report: Report) -> SummaryLane:
     return SummaryLane(name=PHASES, n_spans=len(spans), spans=tuple(spans))
 
 
-def step_starts(report: Report) -> list[tuple[float, int]]:
-    """Return when which step began, in order of time; steps without a number are left out."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepMark:
+    """When a step began, in seconds of the job's clock, and until when steps follow it."""
+
+    start_s: float
+    step: int
+    end_s: float
+
+
+def step_marks(report: Report) -> list[StepMark]:
+    """Return some steps in order of time; those without a number are left out.
+
+    In reports that do not say until when steps follow a mark they do so until the next one.
+    """
     found = next((item for _, item, _ in tracks_of(report, Track.STEPS)), None)
     if found is None:
         return []
-    pairs = zip(*(numbers(column.values) for column in found.columns[:2]), strict=True)
-    return sorted(
-        (time_s, int(step))
-        for time_s, step in pairs
-        if time_s is not None and step is not None and step >= 0
-    )
+    starts, steps, *ends = (numbers(column.values) for column in found.columns)
+    pairs = zip(starts, steps, ends[0] if ends else [*starts[1:], None], strict=True)
+    marks = [
+        StepMark(start_s=start_s, step=int(step), end_s=start_s if end_s is None else end_s)
+        for start_s, step, end_s in pairs
+        if start_s is not None and step is not None and step >= 0
+    ]
+    return sorted(marks, key=lambda mark: (mark.start_s, mark.step))
 
 
 def _steps(report: Report) -> SummaryLane:
     spans = [
-        Span(start_s=time_s, end_s=time_s, words=f"step {step:,}", hue="step")
-        for time_s, step in step_starts(report)
+        Span(start_s=mark.start_s, end_s=mark.start_s, words=f"step {mark.step:,}", hue="step")
+        for mark in step_marks(report)
     ]
     return SummaryLane(name="Steps", n_spans=len(spans), spans=tuple(spans))
 
