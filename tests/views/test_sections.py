@@ -24,7 +24,7 @@ from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of
 from reportgen.views.sections.closing import notes_of, quality_rows
-from reportgen.views.sections.rule import _notices, format_counters, rule_section
+from reportgen.views.sections.rule import _notices, format_counters
 from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT
@@ -146,20 +146,18 @@ def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
     )
 
 
-def test_a_remedy_is_shown_only_of_a_check_with_findings(busy):
-    found = {item.rule for item in busy.findings}
-    advised = {row.rule_id for row in rule_rows(busy) if row.advice}
-    assert set() < advised <= found
-
-
-@pytest.mark.parametrize("has_finding", [False, True])
-def test_general_advice_stands_below_findings_only(busy, has_finding):
-    findings = (busy.findings[0].finding,) if has_finding else ()
-    plain = reports.result("Dataloader", Status.OK, findings=findings)
-    assert plain.about is not None
-    advised = replace(plain, about=replace(plain.about, advice="Load less."))
-    section = rule_section(reports.report_of((advised,)), "Dataloader")
-    assert ("Load less." in _html(section)) is has_finding
+def test_all_checks_give_the_advice_of_findings_and_no_other():
+    ids = ("CPU-1", "CPU-1", "CPU-2")
+    found = [
+        replace(reports.finding(each, Severity.WARNING, each), advice=f"Mend {each}.")
+        for each in ids
+    ]
+    results = (
+        reports.result("CPUBottleneck", Status.TRIGGERED, findings=tuple(found)),
+        reports.result("IOBottleneck", Status.TRIGGERED),
+    )
+    rows = {row.rule_id: row.advice for row in rule_rows(reports.report_of(results))}
+    assert rows == {"CPUBottleneck": "Mend CPU-1. Mend CPU-2.", "IOBottleneck": ""}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from reportgen.report import Report
 from reportgen.results import (
-    About,
     Cause,
     Depth,
     Exhibit,
@@ -84,7 +83,7 @@ def rule_blocks(report: Report, rule_id: str) -> list[Block]:
     )
     if evidence and about.reading:
         blocks.append(block_of("reading", text=about.reading))
-    foot = _foot(result, report.rules[RuleId(rule_id)].file, about)
+    foot = _foot(result, report.rules[RuleId(rule_id)].file)
     return [*_pictures(rule_id, report), *blocks, *evidence, foot]
 
 
@@ -254,7 +253,7 @@ def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> li
     return [block_of("rule_findings", links=links, cards=first, more_cards=more)]
 
 
-def _foot(result: RuleResult, file: str, about: About) -> Block:
+def _foot(result: RuleResult, file: str) -> Block:
     counters = zip(
         ("RuleTriggered", "Violations", "Datapoints"), format_counters(result), strict=True
     )
@@ -268,6 +267,5 @@ def _foot(result: RuleResult, file: str, about: About) -> Block:
         "rule_foot",
         rule_id=result.id,
         groups=[{"title": title, "pairs": pairs} for title, pairs in groups.items() if pairs],
-        advice=about.advice if result.findings else "",
         file=file,
     )

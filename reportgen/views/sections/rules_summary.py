@@ -26,7 +26,7 @@ _LEAD = (
 class RuleRow:
     """One check in the table; ``rank`` and ``sort_key`` are what two of its columns sort by.
 
-    ``advice`` is empty of a check without findings: there is nothing that it could help.
+    ``advice`` is that of its findings, the most important first; empty without findings.
     """
 
     rule_id: str
@@ -70,6 +70,11 @@ def _said(rows: Sequence[RuleRow], report: Report) -> str:
     return ", ".join([*said, *counts_of_unlooked(report)])
 
 
+def _advice(rule_id: str, report: Report) -> list[str]:
+    said = dict.fromkeys(item.finding.advice for item in report.findings if item.rule == rule_id)
+    return [text for text in said if text]
+
+
 def rule_rows(report: Report) -> tuple[RuleRow, ...]:
     """Return one row per check, in the order of the report."""
     rows, found = [], Counter(item.rule for item in report.findings)
@@ -94,7 +99,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
                 datapoints=counted[2],
                 sort_key="" if counted[0] == ABSENT else counted[0].replace(",", ""),
                 params=format_params(result.params) if result else (),
-                advice=about.advice if found[rule_id] else "",
+                advice=" ".join(_advice(rule_id, report)),
             )
         )
     return tuple(rows)
