@@ -12,8 +12,9 @@ import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Integers, Mask
+from reportgen.facts import usage
 from reportgen.facts.contrast import Contrast, Gauge, WorkKind, contrast_of
-from reportgen.facts.intervals import NOTHING, Union, join
+from reportgen.facts.intervals import NOTHING, Union, join, overlaps_any
 from reportgen.facts.loader import are_waits_known, is_waiting, long_waits_of, num_workers_of
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
 from reportgen.facts.step_times import step_times_of
@@ -74,6 +75,11 @@ WHERE = {True: "in the pause before the next step", False: "within the step"}
 LATE = "During most of it some training process waits for its batch."
 BURSTS = """Training has {p.num_workers} loader processes: their batches may come in bursts of as
     many, and whether the loop waited for them was not recorded for all steps."""
+AT_NETWORK = """In {pct:pct} of the samples inside them a GPU is idle while {node} receives data at
+    its highest rate ({rate:bytes}/s; the 99th percentile of the job is {limit:bytes}/s): the
+    network may be the limit."""
+NETWORK_ADVICE = """Read smaller or compressed records, keep a local copy of data that are read
+    again, or take an instance with more network bandwidth."""
 LOAD_ADVICE = """Record the waits for data of all steps: where the loop waits, use more loader
     processes or make each batch cheaper to load."""
 
@@ -107,6 +113,7 @@ class Period:
         is_between: whether the pause behind the step is what is slow.
         slowest: the ``MOST_MARKS`` costliest occurrences; ``windows`` is when those were slow,
             ``others`` some times in which the same part was as usual.
+        at_network: says that GPUs mostly idle in ``windows`` while the network is at its limit.
         num_workers: loader processes of the worker, where its waits are not known.
         contrast: what was different in the slow part of all.
     """
@@ -135,6 +142,7 @@ class Period:
     others: Union
     num_workers: int | None
     contrast: Contrast
+    at_network: str
 
     @property
     def cost_ratio(self) -> float:
@@ -236,8 +244,26 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
             usual_ns=rows.size * others.length_ns / others.start_ns.size,
             n_times=events.row.size,
         ),
+        at_network=_at_network(part, windows),
     )
     return replace(item, label=write(EVERY, p=item))
+
+
+def _at_network(part: NodeProfile, windows: Union) -> str:
+    found, tick_ns = usage.starvation_of(part.system), part.system.tick_ns
+    is_inside = overlaps_any(tick_ns, tick_ns, windows.start_ns, windows.end_ns) & found.has_both
+    is_starved = found.is_starved & is_inside
+    n_inside, n_starved = int(is_inside.sum()), int(is_starved.sum())
+    is_few = n_starved < contrast.LEAST_DIP_TICKS
+    if is_few or n_starved < contrast.FILLS_RATIO * n_inside or found.limit_bytes_per_s is None:
+        return ""
+    return write(
+        AT_NETWORK,
+        pct=100 * n_starved / n_inside,
+        node=part.node,
+        rate=float(found.received[is_starved].mean()),
+        limit=found.limit_bytes_per_s,
+    )
 
 
 def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:
@@ -313,11 +339,14 @@ def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Findi
         LATE if is_late and not by_loader else "",
         write(BURSTS, p=main) if main.is_burst else "",
         contrast.dip_text(main.contrast),
+        main.at_network,
     )
     message = BATCHES_LATE if by_loader or is_late or main.is_burst else RECURS
     is_short = main.period_steps <= SHORT_PERIOD
     is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
     advice = hint.advice if hint else LOAD_ADVICE if main.is_burst else None
+    if main.at_network and (by_loader or not (hint and hint.advice)):
+        advice = NETWORK_ADVICE
     return message.fault(
         100 * main.cost_ratio,
         threshold=params.min_share_pct,

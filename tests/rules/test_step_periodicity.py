@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,21 @@ def test_a_rhythm_in_which_another_worker_waits_for_its_batch_is_one_of_the_inpu
 
     assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.PERIODIC_SLOW_STEPS)
     assert ("some training process waits for its batch" in found.text) == is_input
+
+
+@pytest.mark.parametrize("rate", [120e6, 5e6])
+def test_a_rhythm_at_the_limit_of_the_network_says_so(rate: float) -> None:
+    part = job(every(10, 300, 0.9), gpu=True)
+    idle = np.array(part.system.columns[0]) == 0
+    columns = {
+        "gpu0": part.system.columns[0].tolist(),
+        "receive": np.where(idle, rate, 1e6).tolist(),
+    }
+    found = only(run(RULE, replace(part, system=system_table(columns, interval_s=0.1))))
+
+    is_told = rate > 1e7
+    assert ("receives data at its highest rate (120 MB/s" in found.text) is is_told
+    assert ("network bandwidth" in known(found.advice)) is is_told
 
 
 def only(result: RuleResult) -> Finding:
