@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.products import open_products, publish
 from reportgen.pipeline.ranges import Wanted, check_uncut
 from reportgen.pipeline.timing import timed
+from reportgen.publish import job_path_of, read_notebook
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
@@ -49,11 +51,20 @@ def make_from_results(
                 f"{options.path} is a saved report, whose results have their parameters.",
                 hint=(
                     "To judge by other values, pass the job in place of the report, with the same "
-                    "options: make-profiler-report JOB."
+                    f"options: {_command(options)}"
                 ),
                 path=options.path,
             )
         return make_page(report, saved, options, watcher)
+
+
+def _command(options: Options) -> str:
+    """Return the command with the job; a notebook may set it beside its thresholds."""
+    command = ["make-profiler-report", "JOB"]
+    if options.notebook is not None:
+        command[1] = job_path_of(read_notebook(options.notebook)) or "JOB"
+        command += ["--notebook", str(options.notebook)]
+    return shlex.join(command)
 
 
 def differ(

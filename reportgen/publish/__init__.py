@@ -3,6 +3,7 @@
 from reportgen.publish.kernel import ReadyKernel
 from reportgen.publish.notebook import (
     is_unchanged,
+    job_path_of,
     read_notebook,
     run_notebook,
     thresholds_of,
@@ -11,6 +12,6 @@ from reportgen.publish.notebook import (
 from reportgen.publish.page import PageOptions, export_page
 
 __all__ = [
-    "PageOptions", "ReadyKernel", "export_page", "is_unchanged", "read_notebook", "run_notebook",
-    "thresholds_of", "with_sections",
+    "PageOptions", "ReadyKernel", "export_page", "is_unchanged", "job_path_of", "read_notebook",
+    "run_notebook", "thresholds_of", "with_sections",
 ]  # fmt: skip

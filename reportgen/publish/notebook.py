@@ -18,7 +18,7 @@ from reportgen.text_safety import clean
 
 logger = logging.getLogger(__name__)
 
-PARAMETER, THRESHOLDS = "report_dir", "thresholds"
+PARAMETER, THRESHOLDS, JOB_PATH = "report_dir", "thresholds", "job_path"
 _NOTEBOOK_FORMAT = 4
 _LONGEST_REASON = 200
 _MOST_BYTES = 64_000_000
@@ -59,22 +59,35 @@ def thresholds_of(notebook: Any) -> dict[str, object]:
     Raises:
         ConfigError: they are no dictionary of names and numbers that is written out.
     """
-    (cell,) = (cell for cell in notebook.cells if _has_tag(cell, _PARAMETERS_TAG))
     try:
-        body = ast.parse(cell.source).body
-        found = [
-            ast.literal_eval(line.value)
-            for line in body
-            if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None
-            for target in (line.targets if isinstance(line, ast.Assign) else [line.target])
-            if isinstance(target, ast.Name) and target.id == THRESHOLDS
-        ]
-        return {str(key): value for each in found[-1:] for key, value in each.items()}
+        found = _parameter(notebook, THRESHOLDS)
+        return {str(key): value for key, value in (found or {}).items()}
     except (SyntaxError, *_NO_NOTEBOOK) as err:
         raise ConfigError(
             f"`{THRESHOLDS}` of the notebook cannot be read ({err}).",
             hint=f'Write it out: {THRESHOLDS} = {{"LowGPUUtilization.threshold_p95": 60}}',
         ) from err
+
+
+def job_path_of(notebook: Any) -> str:
+    """Return the ``job_path`` that the ``parameters`` cell sets, empty if none is written out."""
+    try:
+        return str(_parameter(notebook, JOB_PATH) or "")
+    except (SyntaxError, *_NO_NOTEBOOK):
+        return ""
+
+
+def _parameter(notebook: Any, name: str) -> Any:
+    """Return the last literal that the ``parameters`` cell gives a name, ``None`` without one."""
+    (cell,) = (cell for cell in notebook.cells if _has_tag(cell, _PARAMETERS_TAG))
+    found = [
+        ast.literal_eval(line.value)
+        for line in ast.parse(cell.source).body
+        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None
+        for target in (line.targets if isinstance(line, ast.Assign) else [line.target])
+        if isinstance(target, ast.Name) and target.id == name
+    ]
+    return found[-1] if found else None
 
 
 def _valid_notebook(path: Path) -> Any:
