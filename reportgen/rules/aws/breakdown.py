@@ -62,7 +62,7 @@ def exhibits_of_breakdown(
 
     The lives of loader processes are no part of any: they run beside the loop. AWS's JSON has them.
     ``with_others`` adds the time between steps; ``prefix`` (``"outlier_"``) precedes the ids,
-    ``during`` (``" during slow steps"``) behind the titles.
+    ``during`` (``" during outlier steps"``) behind the titles.
     """
     step_ns = largest_first(breakdown.step_ns)
     in_loop_ns = {k: v for k, v in breakdown.general_ns.items() if k != LOADER_PROCESS}

@@ -58,7 +58,7 @@ def _bottlenecks(counters: Counters, details: Details, gpu_below: float) -> Iter
 def _members(details: Details) -> Iterator[Exhibit]:
     """Yield the breakdown of what ran, under the ids that our rule of this name uses."""
     if "step_details" in details:
-        yield from exhibits_of_members(details, prefix="outlier_", during=" during slow steps")
+        yield from exhibits_of_members(details, prefix="outlier_", during=" during outlier steps")
     elif "bottlenecks" in details:
         yield from exhibits_of_members(details, during=DURING)
     else:

@@ -31,7 +31,7 @@ LEAST_STEPS_PER_BIN = 10
 MOST_PACE_BINS = 120
 LEAST_BINS = 3
 _PREFIX = "outlier_"
-_DURING = " during slow steps"
+_DURING = " during outlier steps"
 
 
 def preferred(series: Sequence[StepSeries]) -> StepSeries:
@@ -92,9 +92,9 @@ def exhibits_of_series(
         f"{_PREFIX}functions",
         kit.merge([item.functions for item in series]),
         kit.merge([item.other_functions for item in series]),
-        title="Functions in slow steps and in the others",
-        caption="""Only training processes and phases with too many slow steps. count, mean_s and
-            share_pct are of slow steps; the columns “other …” are of the other steps.""",
+        title="Functions in outlier steps and in the others",
+        caption="""Only training processes and phases with too many outliers. count, mean_s and
+            share_pct are of outlier steps; the columns “other …” are of the other steps.""",
     )
 
 

@@ -1,4 +1,4 @@
-"""How busy devices are within slow steps, against a plain recount of the samples."""
+"""How busy devices are within outlier steps, against a plain recount of the samples."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def columns_of(shown: Exhibit) -> dict[str, list[Any]]:
     return {column.name: list(column.values) for column in shown.columns}
 
 
-def test_samples_within_slow_steps_stand_beside_those_within_the_others() -> None:
+def test_samples_within_outlier_steps_stand_beside_those_within_the_others() -> None:
     rows = steps()
     gpu = [float(tick % 101) for tick in range(640)]
     shown = exhibits(rows, gpu, sampled(30.0, 90.0, rows))
-    within: dict[str, list[float]] = {"slow steps": [], "other steps": []}
+    within: dict[str, list[float]] = {"outlier steps": [], "other steps": []}
     for tick, value in enumerate(gpu):
         held = [row for row in rows if row[0] != EVAL and row[2] <= START_S + tick / 2 <= row[3]]
         if held:
             is_slow = any(row[4]["step"] in SLOW for row in held)
-            within["slow steps" if is_slow else "other steps"].append(value)
+            within["outlier steps" if is_slow else "other steps"].append(value)
     found = columns_of(shown["gpu_in_slow_steps"])
     expected = {
         name: [sum(low <= min(value, 99) < low + 2 for value in values) for low in range(0, 100, 2)]
@@ -64,10 +64,10 @@ def test_samples_within_slow_steps_stand_beside_those_within_the_others() -> Non
     assert {name: found[name] for name in expected} == expected
     n_slow, n_others = (len(values) for values in within.values())
     assert shown["gpu_in_slow_steps"].caption.startswith(
-        f"{n_slow} samples within 3 slow steps, median {median(within['slow steps']):.1f} %; "
+        f"{n_slow} samples within 3 outlier steps, median {median(within['outlier steps']):.1f} %; "
         f"{n_others} samples within other steps, median {median(within['other steps']):.1f} %."
     )
-    assert sum(columns_of(shown["cpu_in_slow_steps"])["slow steps"]) == 2 * n_slow
+    assert sum(columns_of(shown["cpu_in_slow_steps"])["outlier steps"]) == 2 * n_slow
 
 
 @pytest.mark.parametrize(("gpu", "cpu", "is_told"), [(80.0, 40.0, True), (80.1, 40.0, False)])
@@ -79,18 +79,18 @@ def test_a_stall_is_told_where_both_medians_are_lower_by_the_margin(
     caption = shown["gpu_in_slow_steps"].caption
 
     assert (
-        "CPU and GPU are both less busy in slow steps than in other steps" in caption
+        "CPU and GPU are both less busy in outlier steps than in other steps" in caption
     ) is is_told
     assert ("(medians lower by 25.0 and 10.0 points; 10 are required)" in caption) is is_told
 
 
-def test_slow_steps_between_two_samples_are_said_to_hold_none() -> None:
+def test_outlier_steps_between_two_samples_are_said_to_hold_none() -> None:
     rows = [
         (*row[:2], row[2] + 0.1, row[2] + 0.1 + (row[3] - row[2]) / 5, row[4]) for row in steps()
     ]
     caption = exhibits(rows, [90.0] * 640, [90.0] * 640)["gpu_in_slow_steps"].caption
 
-    assert caption.startswith("No sample lies within 3 slow steps;")
+    assert caption.startswith("No sample lies within 3 outlier steps;")
 
 
 def test_without_slow_steps_or_samples_nothing_is_compared() -> None:
