@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from reportgen.diagnosis.evidence import evidence_for
@@ -11,6 +12,7 @@ from reportgen.diagnosis.explanations import (
     NAMED_BY,
     TIMED_BY,
     explaining,
+    is_of_one_process,
     possible_causes,
     severity_rank,
     share_of,
@@ -32,7 +34,8 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
     results = _without_larger_batch(results)
     findings = [finding for result in results for finding in result.findings]
     again = _told_before(results)
-    roots = {id(finding): _roots(finding, findings, again) for finding in findings}
+    of_one = {id(finding) for finding in findings if is_of_one_process(finding, results)}
+    roots = {id(finding): _roots(finding, findings, again, of_one) for finding in findings}
     raised = {id(finding): _raised(finding, findings, roots) for finding in findings}
     faults = [
         item
@@ -97,12 +100,16 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
 
 
 def _roots(
-    finding: Finding, findings: Sequence[Finding], told_before: Mapping[int, Finding]
+    finding: Finding,
+    findings: Sequence[Finding],
+    told_before: Mapping[int, Finding],
+    unexplained: AbstractSet[int],
 ) -> list[Finding]:
     reached, ends = [finding], []
     for item in reached:
         teller = told_before.get(id(item))
-        causes = [*explaining(item, findings), *([teller] if teller else [])]
+        explained = [] if id(item) in unexplained else explaining(item, findings)
+        causes = [*explained, *([teller] if teller else [])]
         if not causes and item is not finding:
             ends.append(item)
         reached += [other for other in causes if all(other is not seen for seen in reached)]

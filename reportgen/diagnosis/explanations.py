@@ -217,13 +217,22 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
         for result in results
     )
     is_effect = finding.cause in EFFECTS or is_unknown
-    if not is_effect or finding.severity is Severity.INFO:
+    if not is_effect or finding.severity is Severity.INFO or is_of_one_process(finding, results):
         return finding.possible_causes
     causes = EXPLAINED_BY[finding.cause]
     words = [word for word in NAMED_BY if word in causes]
     if finding.cause == Cause.LOST_GPU_TIME:
         words.append(Cause.GPU_SWINGS)
     return tuple(str(word) for word in words if not is_ruled_out(word, results))
+
+
+def is_of_one_process(finding: Finding, results: Sequence[RuleResult]) -> bool:
+    """Return whether GPUs are used unequally that one process drives: they all wait with it."""
+    return finding.cause == Cause.GPU_IMBALANCE and any(
+        result.metrics.get("uneven_processes") == 1
+        for result in results
+        if finding in result.findings
+    )
 
 
 def _may_wait_between_steps(result: RuleResult) -> bool:

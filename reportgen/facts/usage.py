@@ -132,6 +132,19 @@ def used_gpus(use: Sequence[Floats], *, above: float = IDLE_BELOW_PCT) -> Mask:
     return reach if reach.any() else _reaching(use, UNTOUCHED_PCT)
 
 
+def lightly_used(use: Sequence[Floats], *, above: float = IDLE_BELOW_PCT) -> Mask:
+    """Return (n_gpus,) which GPUs of a node never reach ``above``, and yet work with the others.
+
+    They are at ``UNTOUCHED_PCT`` or more in at least half of the ticks in which another GPU works.
+    """
+    reach = _reaching(use, above)
+    works = np.zeros(use[0].shape if len(use) else 0, dtype=np.bool_)
+    for at in np.flatnonzero(reach).tolist():
+        works |= use[at] >= above
+    touched = [2 * (column[works] >= UNTOUCHED_PCT).sum() >= works.sum() > 0 for column in use]
+    return ~reach & np.array(touched, dtype=np.bool_)
+
+
 def _reaching(use: Sequence[Floats], level_pct: float) -> Mask:
     return np.array([(column >= level_pct).any() for column in use], dtype=np.bool_)
 

@@ -122,7 +122,9 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     for use in system.each(kind):
         is_busy |= use >= usage.IDLE_BELOW_PCT
     busy = np.flatnonzero(is_busy)
-    are_used = usage.used_throughout(system.columns_of(kind)).tolist()
+    columns = system.columns_of(kind)
+    are_light = dict(zip(system.names(kind), usage.lightly_used(columns).tolist(), strict=True))
+    are_used = usage.used_throughout(columns).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
     mean_pct = {
@@ -136,8 +138,8 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
             n_samples=samples.values.size,
             mean_pct=mean_pct[gpu],
             share_pct=100 * mean_pct[gpu] / total_pct if total_pct else 0.0,
-            is_used=is_used[gpu],
-            work_pct=_work_pct(samples.values),
+            is_used=is_used[gpu] or are_light[gpu],
+            work_pct=_work_pct(samples.values, is_light=are_light[gpu]),
             counts=distributions.pct_histogram(samples.values),
         )
         for gpu, samples in usage.samples_by_gpu(system, kind)
@@ -167,8 +169,8 @@ def _pair(one: GpuLoad, other: GpuLoad) -> PairDistance:
     )
 
 
-def _work_pct(values: Floats) -> float:
-    busy = np.flatnonzero(values >= usage.IDLE_BELOW_PCT)
+def _work_pct(values: Floats, *, is_light: bool) -> float:
+    busy = np.flatnonzero(values >= (usage.UNTOUCHED_PCT if is_light else usage.IDLE_BELOW_PCT))
     return float(values[busy[0] : busy[-1] + 1].mean()) if busy.size else 0.0
 
 
@@ -192,8 +194,20 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
         **counted_pairs([load.aws for load in loads]),
         findings=[_finding(loads, uneven, params)] if uneven and not missing else [],
         exhibits=_exhibits(loads, pairs, params) if any(n_gpus) else [],
-        metrics={"distance_max": round(max(pair.distance for pair in pairs), 6)} if pairs else {},
+        metrics=_metrics(loads, pairs, uneven),
     )
+
+
+def _metrics(
+    loads: Sequence[NodeLoad], pairs: Sequence[PairDistance], uneven: Sequence[PairDistance]
+) -> dict[str, float | int | None]:
+    """Return the largest distance, and how many training processes drive the GPUs that differ."""
+    nodes = {pair.node for pair in uneven}
+    n_processes = max((load.n_workers for load in loads if load.node in nodes), default=0)
+    return {
+        **({"distance_max": round(max(pair.distance for pair in pairs), 6)} if pairs else {}),
+        **({"uneven_processes": n_processes} if n_processes else {}),
+    }
 
 
 def _is_gap(pair: PairDistance) -> bool:

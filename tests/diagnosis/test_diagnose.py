@@ -309,6 +309,22 @@ def test_gpus_that_are_used_unequally_may_wait_for_a_worker_that_is_held_up() ->
     assert {Cause.RANDOM_SLOW_STEPS, Cause.SLOW_WORKER} <= set(possible)
 
 
+@pytest.mark.parametrize(("n_processes", "explained"), [(1, ()), (2, ("DL-1",)), (None, ("DL-1",))])
+def test_waits_do_not_explain_that_gpus_of_one_process_are_used_unequally(
+    n_processes: int | None, explained: tuple[str, ...]
+) -> None:
+    uneven = finding("BAL-1", Severity.WARNING, 0.4, cause=Cause.GPU_IMBALANCE)
+    balance = replace(
+        result("LoadBalancing", uneven),
+        metrics={} if n_processes is None else {"uneven_processes": n_processes},
+    )
+    waits = result("Dataloader", finding("DL-1", Severity.WARNING, 0.5, cause=FEW))
+    (diagnosed_balance, _) = diagnose([balance, waits])
+
+    assert diagnosed_balance.findings[0].symptom_of == explained
+    assert diagnosed_balance.findings[0].possible_causes == ()
+
+
 def test_an_explained_effect_leaves_nothing_open() -> None:
     skipped = RuleResult(id=RuleId("StepOutlier"), status=Status.SKIPPED)
     results = diagnose(

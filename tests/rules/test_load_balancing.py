@@ -223,6 +223,12 @@ def test_data_parallel_is_advised_against_only_where_it_may_be_used(
     assert said in found.advice
 
 
+def test_a_gpu_that_works_a_little_all_the_time_has_less_of_the_work() -> None:
+    result = run(RULE, node(gpu0=[90.0] * 30, gpu1=[5.0] * 30), **SMALL)
+
+    assert known(finding(result, "BAL-1")).title.endswith("gpu0 is used 90.0 %, gpu1 5.0 %")
+
+
 def test_a_gpu_that_stopped_is_no_imbalance() -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 60, "gpu1": [90.0] * 60}
     gpus["gpu2"] = [90.0] * 30 + [0.0] * 30

@@ -231,6 +231,14 @@ def test_gpus_that_never_work_beside_others_are_told_as_unused() -> None:
     assert "one process per GPU" in found.advice
 
 
+def test_a_gpu_that_works_a_little_all_the_time_is_under_used_not_unused() -> None:
+    found = run(RULE, node(gpu0=[0.0] * 5 + [90.0] * 30, gpu1=[0.0] * 5 + [5.0, 6.0] * 15), **SMALL)
+
+    (under_used,) = found.findings
+    assert under_used.cause == Cause.GPU_UNDERUSED
+    assert "gpu1 on algo-1 is only 6.0 %" in under_used.title
+
+
 def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
     found = finding(run(RULE, node(gpu0=[5.0] * 30), **SMALL), "GPU-1")
 

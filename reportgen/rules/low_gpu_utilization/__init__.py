@@ -92,6 +92,7 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
     judged = [gpu for gpu in gpus if gpu.verdict is not UseVerdict.NOT_JUDGED]
     most_pct = [np.array([gpu.max_pct]) for gpu in judged]
     is_used = used_gpus(most_pct, above=params.threshold_p5)
+    is_used |= np.array([gpu.is_light for gpu in judged], dtype=np.bool_)
     used, unused = ([judged[at] for at in np.flatnonzero(mask)] for mask in (is_used, ~is_used))
     ended = _ended(used)
     low, swings = (

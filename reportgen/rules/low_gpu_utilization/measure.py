@@ -52,7 +52,8 @@ class GpuUtilization:
 
     Attributes:
         work_mean_pct, work_p5_pct, work_p95_pct, idle_ratio: over its working range, in which it
-            idles below ``threshold_p5``.
+            idles below ``threshold_p5``, or ``UNTOUCHED_PCT`` where it ``is_light``: it never
+            reaches that threshold and yet works while others do.
         rested_ratio: share of the working range that its rests below ``threshold_p5`` take;
             samples at both ends of a rest count as far as they are below its usual use.
         short_ratio: how much is missing to its usual use in its working range.
@@ -82,6 +83,7 @@ class GpuUtilization:
     start_ns: int
     end_ns: int
     ended: IdleEnd | None
+    is_light: bool
 
 
 @row
@@ -101,8 +103,13 @@ class NodeGpus:
 
 def measure(part: NodeProfile, params: Params) -> NodeGpus:
     """Measure every GPU of a node; a GPU without a single sample does not exist."""
-    by_gpu = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
-    gpus = tuple(_measure_gpu(part, gpu, series, params) for gpu, series in by_gpu)
+    system, kind = part.system, SeriesKind.GPU_UTILIZATION
+    are_light = usage.lightly_used(system.columns_of(kind), above=params.threshold_p5).tolist()
+    is_light = dict(zip(system.names(kind), are_light, strict=True))
+    gpus = tuple(
+        _measure_gpu(part, gpu, series, params, is_light=is_light[gpu])
+        for gpu, series in usage.samples_by_gpu(system, kind)
+    )
     aws = violations_of(part, params)
     return NodeGpus(
         node=part.node,
@@ -115,9 +122,10 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
 
 
 def _measure_gpu(
-    part: NodeProfile, gpu: str, series: usage.Samples, params: Params
+    part: NodeProfile, gpu: str, series: usage.Samples, params: Params, *, is_light: bool
 ) -> GpuUtilization:
-    time_ns, values, idle_below = series.time_ns, series.values, params.threshold_p5
+    time_ns, values = series.time_ns, series.values
+    idle_below = usage.UNTOUCHED_PCT if is_light else params.threshold_p5
     work, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
     inside = slice(work.first, work.stop)
     working = values[inside]
@@ -143,6 +151,7 @@ def _measure_gpu(
         start_ns=int(time_ns[work.first]),
         end_ns=int(time_ns[work.stop - 1]),
         ended=ended,
+        is_light=is_light,
     )
 
 
