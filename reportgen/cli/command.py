@@ -340,7 +340,7 @@ def command(
         webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and (bad := _at_least(fail_on, outcome.report)):
         more = f" (and {len(bad) - 1} more)" if bad[1:] else ""
-        say(f"met: --fail-on {fail_on}: {bad[0].id} {bad[0].title}{more}")
+        say(f"--fail-on {fail_on} is met: {bad[0].id} {bad[0].title}{more}")
         raise click.exceptions.Exit(EXIT_FAIL_ON)
 
 

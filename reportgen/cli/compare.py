@@ -135,7 +135,7 @@ def _exit_code(comparison: Comparison, wanted: Sequence[Gate], *, may_differ: bo
         return EXIT_NOT_COMPARABLE
     found = gates.met(comparison, wanted)
     for text in found:
-        say(f"met: {text}")
+        say(f"--fail-if is met: {text}")
     for text in gates.unjudged(comparison, wanted):
-        say(f"not judged: {text}")
+        say(f"--fail-if is not judged: {text}")
     return EXIT_GATE_MET if found else 0

@@ -51,8 +51,8 @@ LOOP_WAITS = Sign(
 )  # fmt: skip
 COPIES_BLOCK = Sign(
     rule="Dataloader", metric="copies_at_most_ratio", limit_pct=4,
-    present="GPUs may wait for copies from memory that is not pinned {value:pct} of the time.",
-    absent="GPUs wait for copies from memory that is not pinned at most {value:pct} of the time.",
+    present="Copies from memory that is not pinned may delay GPUs for {value:pct} of the time.",
+    absent="Copies from memory that is not pinned delay GPUs for at most {value:pct} of the time.",
 )  # fmt: skip
 CORES_USED_UP = Sign(
     rule="CPUBottleneck", metric="hot_core_median_ratio", limit_pct=80,

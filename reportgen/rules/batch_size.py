@@ -17,7 +17,7 @@ from reportgen.rules import kit
 from reportgen.rules.aws.aws_batch_size import CPU, Params, violations_of
 from reportgen.rules.aws.details import MEMORY_SUFFIX, Violations, counted
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import device_label, format_place, format_places, part_of, write
+from reportgen.text import device_label, format_place, format_places, write
 
 HOST_BOUND_FROM_PCT = 50.0
 """From this share of bottleneck ticks on the host comes first: CPUBottleneck's threshold."""
@@ -46,7 +46,7 @@ LARGER = kit.Message(
     title="The batch could be larger: {place} reaches only {measured:pct}",
     text="""In the working time of the node no resource of {place} was fully used: the 95th
         percentiles were {measured:pct} (GPU), {gpu.memory.work_p95_pct:pct} (GPU memory) and
-        {gpu.cpu.work_p95_pct:pct} (CPU). This concerns {concerned} ({places}). {memory}""",
+        {gpu.cpu.work_p95_pct:pct} (CPU).{concerned} {memory}""",
     advice="""Raise the batch size step by step while watching the allocated GPU memory, or use a
         smaller instance.""",
     exhibit="head_room",
@@ -245,14 +245,14 @@ def _finding(gpus: Sequence[GpuRoom]) -> results.Finding | None:
     is_possible = all(gpu.has_room for gpu in used)
     if worst is None or not is_possible or worst.host_bound_pct > HOST_BOUND_FROM_PCT:
         return None
+    places = format_places([(gpu.node, gpu.gpu) for gpu in used])
     return LARGER.finding(
         measured=worst.use.work_p95_pct,
         threshold=worst.use.threshold_pct,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
         gpu=worst,
         place=format_place(worst.node, worst.gpu),
-        concerned=part_of(len(used), len(gpus), "GPU"),
-        places=format_places([(gpu.node, gpu.gpu) for gpu in used]),
+        concerned=kit.concerning(len(used), len(gpus), "GPU", more=f" ({places})"),
         memory=write(_MEMORY)
         if worst.allocated_pct is None
         else write(_ALLOCATED, allocated=worst.allocated_pct),

@@ -39,9 +39,9 @@ from reportgen.units import NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
     checks="How much of the time each GPU was active, and with what, kernel by kernel.",
-    reading="""A GPU is active while at least one kernel, copy or memset runs, and idle for the rest
-        of the recorded time. The parts do not overlap and add up to the recorded time, which is
-        always named.""",
+    reading="""A GPU is active while at least one kernel, copy or memset runs. For the rest of the
+        recorded time it is idle. The parts of a chart do not overlap; they add up to the recorded
+        time, which the caption names.""",
     advice="""Find out what the GPUs wait for; then run communication and copies at the same time as
         compute.""",
     section=results.Section(id="gpu-activity", title="GPU activity", order=30),
@@ -99,11 +99,12 @@ LOST = kit.Message(
     cause=results.Cause.NOT_RECORDED,
     severity=results.Severity.WARNING,
     title="Kernels inside CUDA graphs are missing in the recording of {names:names}",
-    text="""Of {worst.n_launches:count launch/launches} of graphs on {worst.node},
-        {worst.n_short:n} lack {worst.n_missing:n} of {worst.n_expected:count operation} that their
-        siblings have, and between the nodes of launches the GPU idles for {worst.hole_ns:ns} of
-        {worst.span_ns:ns}. So idle time, activity and number formats of this trace are not
-        judged.""",
+    text="""On {worst.node}, {worst.n_launches:count launch/launches} of CUDA graphs were recorded.
+        Other launches of the same graphs show that {worst.n_expected:count operation} should have
+        run in them; {worst.n_missing:n} of these are missing, in
+        {worst.n_short:count launch/launches}. Between the operations of one launch the GPU seems
+        idle for {worst.hole_ns:ns} of {worst.span_ns:ns}, but it may have worked. So the report
+        does not judge idle time, activity and number formats of this trace.""",
     advice="""Record again with fewer steps or a larger buffer of the profiler, or one run without
         CUDA graphs.""",
     unit="% missing",

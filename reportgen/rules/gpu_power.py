@@ -19,7 +19,7 @@ from reportgen.profile.monitoring import STEP_COUNTERS
 from reportgen.results import Cause, Finding, Role, RuleId, Section, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.text import device_label, format_ns, part_of
+from reportgen.text import device_label, format_ns
 from reportgen.units import NS_PER_S, pct_of
 
 POWER_CAP = 0x4
@@ -63,7 +63,7 @@ THROTTLED = kit.Message(
     cause=Cause.THROTTLING,
     severity=Severity.WARNING,
     title="{place} is slowed down for {measured:pct} of its busy time by {gpu.reasons}",
-    text="""{clocks}; it reached {gpu.max_celsius:.0f} °C. This concerns {concerned}. In a job of
+    text="""{clocks}; it reached {gpu.max_celsius:.0f} °C.{concerned} In a job of
         several GPUs all wait for the slowest one.""",
     advice="""Check the cooling, the fans and the power supply of this machine, or move the job to
         another one.""",
@@ -73,8 +73,8 @@ AT_POWER_LIMIT = kit.Message(
     id="POWER-2",
     title="{place} works at its power limit for {measured:pct} of its busy time",
     text="""While busy it takes {gpu.busy_w:.0f} W on average, at a clock of {gpu.capped_mhz:.0f}
-        MHz. A well used GPU reaches this limit, but the limit may also be set too low. This
-        concerns {concerned}.""",
+        MHz. A well used GPU reaches this limit, but the limit may also be set too
+        low.{concerned}""",
     advice="""Nothing to do, unless the limit was lowered by hand: check with nvidia-smi -q -d
         POWER.""",
     exhibit="gpu_power",
@@ -85,7 +85,7 @@ SHARED = kit.Message(
     severity=Severity.WARNING,
     title="Another job computes on {place}",
     text="""In {measured:pct} of {gpu.n_looks:count check}, one every ten seconds, a process of
-        another job was on the GPU. This concerns {concerned}.""",
+        another job was on the GPU.{concerned}""",
     advice="Stop the other job, or ask for GPUs that only your job uses.",
     exhibit="gpu_power",
 )
@@ -384,7 +384,7 @@ def _findings(gpus: Sequence[GpuPower]) -> Iterator[Finding]:
             clocks=_clocks(worst),
             gpu=worst,
             place=_label(worst, gpus),
-            concerned=part_of(len(found), len(gpus), "GPU"),
+            concerned=kit.concerning(len(found), len(gpus), "GPU"),
         )
 
 

@@ -26,7 +26,7 @@ from reportgen.results.charts import (
 )
 from reportgen.results.rows import col, columns_of, derived, row, table
 from reportgen.rules.base import param
-from reportgen.text import format_ns_range, write
+from reportgen.text import format_ns_range, part_of, write
 from reportgen.units import seconds, speedup_at_most
 
 __all__ = [
@@ -266,7 +266,7 @@ def reason_to_skip(
     as many as ``patience`` are too few.
     """
     if n_ticks == 0:
-        return too_few("There are no system metrics.")
+        return too_few("The use of CPUs, GPUs, memory, disks and network was not sampled.")
     if n_gpus == 0:
         return Reason(code=ReasonCode.NO_GPU, text="The job has no GPU.")
     return None if n_samples > patience else too_few(too_short(n_samples, patience=patience))
@@ -275,6 +275,14 @@ def reason_to_skip(
 def too_few(text: str, **values: object) -> Reason:
     """Return the reason not to judge that there are too few samples, in words as of ``write``."""
     return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=write(text, **values))
+
+
+def concerning(part: int, whole: int, noun: str, *, more: str = "") -> str:
+    """Return the sentence ``This concerns 3 of 4 GPUs.`` behind a space, nothing of the only one.
+
+    ``more`` is what stands behind the number.
+    """
+    return "" if whole == 1 else f" This concerns {part_of(part, whole, noun)}{more}."
 
 
 def too_short(n_samples: int, *, patience: int) -> str:

@@ -63,11 +63,12 @@ AT_OWN_MAXIMUM = replace(
 IN_GAPS = replace(
     AT_LIMIT,
     title="GPUs are idle while the network is at its limit: {measured:pct} of the working time",
-    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses were idle in gaps that
-        single samples hardly show: {measured:pct} of the time from their first to their last work
-        (in each sample the GPU that is idle most counts). During this time the node received
-        {worst.bytes_per_s:bytes}/s more than it sent, at a steady rate that does not fall when GPUs
-        are idle, and {worst.busy_cores:.1f} of {worst.n_cores} cores computed.""",
+    text="""In {worst.n_minutes:count minute} the GPUs that the job uses on {worst.node} were idle
+        again and again, each time for less than a sample: together {measured:pct} of the time from
+        their first to their last work (of several GPUs the one that is idle most counts). In these
+        minutes the node received {worst.bytes_per_s:bytes}/s more than it sent. This rate was
+        steady: it did not fall while GPUs were idle. {worst.busy_cores:.1f} of
+        {worst.n_cores} cores computed.""",
     unit="%",
     exhibit=None,
 )

@@ -38,10 +38,8 @@ _HINTS: dict[ReasonCode, str] = {
     ),
 }
 _TOO_FEW_EVENTS_HINT = "Profile for longer."
-_NO_SAMPLES_HINT = (
-    "To record them, leave SageMaker's profiler on: it samples the machines unless it is disabled."
-)
-_INSTALL_HINT = "To record them, install make-profiler-report with its extra record."
+_NO_SAMPLES_HINT = "Leave SageMaker's profiler on: it samples the machines unless it is disabled."
+_INSTALL_HINT = "To sample the machine, install make-profiler-report with its extra record."
 _UNRECORDED = frozenset(
     {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
 )

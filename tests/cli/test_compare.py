@@ -107,7 +107,10 @@ def test_findings_that_one_job_did_not_check_are_named(
     compare(faulty, jobs["before"], to=tmp_path / "back", formats=("md",))
 
     assert answer.return_value == 0
-    assert "not judged: finding:new:critical: “before” did not check DL-1" in answer.stderr
+    assert (
+        "--fail-if is not judged: finding:new:critical: “before” did not check DL-1"
+        in answer.stderr
+    )
     texts = [
         (tmp_path / name / "profiler-comparison.md").read_text() for name in ("one-way", "back")
     ]

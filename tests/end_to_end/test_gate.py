@@ -73,13 +73,13 @@ def test_the_gate_closes_at_its_level_and_above(
         found = {finding["severity"] for finding in report["findings"]}
         assert max(["nothing", *found], key=WORST.index) == worst
         assert run.code == (3 if WORST.index(worst) >= WORST.index(level) else 0), run.stderr
-        named = [line for line in run.stderr.splitlines() if line.startswith("met: ")]
+        named = [line for line in run.stderr.splitlines() if line.startswith("--fail-on ")]
         ids = [
             row["id"]
             for row in report["findings"]
             if WORST.index(row["severity"]) >= WORST.index(level)
         ]
-        assert [line.split()[3] for line in named] == ids[:1]
+        assert [line.split()[4] for line in named] == ids[:1]
         assert (out / "profiler-report.md").is_file()
         assert run.stdout.strip() == str(out / "profiler-report.md")
 

@@ -76,7 +76,7 @@ def test_a_job_in_a_bucket_gives_every_byte_of_the_report_of_the_same_job_on_dis
     assert list(in_bucket) == sorted(on_disk)
     listed = [f"wrote {s3.url}/reports/1/{key}" for key in in_bucket]
     met, *said = sorted(into_bucket.stderr.splitlines())
-    assert met.startswith("met: --fail-on critical: DL-1 ")
+    assert met.startswith("--fail-on critical is met: DL-1 ")
     assert said == sorted(listed)
     for key, content in in_bucket.items():
         assert content == on_disk[key], key

@@ -11,6 +11,7 @@ from reportgen.rules.kit import (
     boxes,
     col,
     columns_of,
+    concerning,
     derived,
     estimate_of,
     fault_severity,
@@ -245,13 +246,18 @@ def test_the_first_thing_that_is_missing_is_named() -> None:
 
     assert (nothing.code, nothing.text) == (
         ReasonCode.TOO_FEW_SAMPLES,
-        "There are no system metrics.",
+        "The use of CPUs, GPUs, memory, disks and network was not sampled.",
     )
     assert no_gpu.code is ReasonCode.NO_GPU
     assert short.text == (
         "Too few to judge: 812 samples of the machines' utilization; this check "
         "needs more than 1,000."
     )
+
+
+def test_the_only_one_needs_no_sentence_on_how_many_are_concerned() -> None:
+    assert concerning(1, 1, "GPU") == ""
+    assert concerning(3, 4, "GPU", more=" (gpu0)") == " This concerns 3 of 4 GPUs (gpu0)."
 
 
 @pytest.mark.parametrize(

@@ -168,5 +168,5 @@ def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too() -
     found = known(finding(result, "SYS-5"))
     assert (found.severity, found.cause) == (Severity.WARNING, Cause.NETWORK_INPUT)
     assert known(found.estimate).share_ratio == pytest.approx(0.2)
-    assert "received 100 MB/s more than it sent, at a steady rate" in found.text
+    assert "received 100 MB/s more than it sent. This rate was steady" in found.text
     assert "0.1 of 1 cores computed" in found.text

@@ -194,7 +194,7 @@ def test_a_check_that_measured_before_it_gave_up_keeps_its_section():
 @pytest.mark.parametrize(
     ("rule_id", "has_samples", "word"),
     [
-        ("GPUTimeBudget", False, "leave SageMaker's profiler on"),
+        ("GPUTimeBudget", False, "Leave SageMaker's profiler on"),
         ("GPUTimeBudget", True, "sample more often"),
         ("BatchSize", True, "--set BatchSize.patience=N"),
     ],

@@ -14,7 +14,7 @@ from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
 from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory
-from reportgen.text import device_label, format_place, part_of
+from reportgen.text import device_label, format_place
 
 MAX_ROWS = 500
 """More rows than this are too long to read; all are counted."""
@@ -35,7 +35,7 @@ ABOUT = About(
 
 CAUTION = "The metric is the activity of the memory controller, not allocated bytes."
 _TRIGGERS = """{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before it
-    by more than {threshold:g} points ({affected}). """
+    by more than {threshold:g} points.{concerned} """
 STAYED_UP = kit.Message(
     id="MEM-1",
     cause=results.Cause.MEMORY_GROWTH,
@@ -57,8 +57,8 @@ CLIMBS = replace(
     title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
     text=f"""The 95th percentile rises by {{slope:.2f}} points a minute. Of equal parts of the time
         at work, later ones are almost always higher than earlier ones: Kendall's tau is
-        {{trend.agreement:.2f}} (1 if each is higher; reported from {{agreement_from:.1f}}). This
-        concerns {{affected}}. {CAUTION}""",
+        {{trend.agreement:.2f}} (1 if each is higher; reported from
+        {{agreement_from:.1f}}).{{concerned}} {CAUTION}""",
     exhibit="memory",
 )
 
@@ -99,7 +99,7 @@ def _jumped(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None
         n_triggers=sum(gpu.n_violations for gpu in gpus),
         n_jumps=sum(gpu.n_jumps for gpu in gpus),
         n_lasting=sum(gpu.n_lasting for gpu in gpus),
-        affected=part_of(sum(bool(gpu.jumps) for gpu in gpus), len(gpus), "GPU"),
+        concerned=kit.concerning(sum(bool(gpu.jumps) for gpu in gpus), len(gpus), "GPU"),
         place=format_place(worst.node, worst.gpu),
         worst=worst,
         after=worst.after_pct or 0.0,
@@ -124,7 +124,7 @@ def _climbs(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None
         trend=trend,
         slope=gpu.slope,
         agreement_from=AGREEMENT_FROM,
-        affected=part_of(len(rising), len(gpus), "GPU"),
+        concerned=kit.concerning(len(rising), len(gpus), "GPU"),
     )
 
 

@@ -33,7 +33,8 @@ class Params:
         10.0, "idling for any other cause is a fault if it takes at least this share of the window"
     )
     threshold_start_pct: float = share_limit(
-        50.0, "without steps, a recording whose longest idle stretch takes this share is of a start"
+        50.0,
+        "a recording without steps is of the start of a job if its longest idle stretch takes this",
     )
     min_stretch_pct: float = share_limit(
         1.0, "an idle stretch is marked and listed from this share of its rank's window on"

@@ -174,7 +174,7 @@ def _stopped(
 def _concerned(worst: GpuUtilization, gpus: Sequence[GpuUtilization], n_gpus: int) -> str:
     others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
     beside = f" (also {format_places(others)})" if others else ""
-    return part_of(len(gpus), n_gpus, "GPU") + beside
+    return kit.concerning(len(gpus), n_gpus, "GPU", more=beside)
 
 
 def _under_used(

@@ -13,8 +13,7 @@ UNDER_USED = kit.Message(
     title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
     text="""In its working time the mean utilization of this GPU is {gpu.work_mean_pct:pct}, and
         95 % of the samples are at most {measured:pct} (threshold {threshold:pct}). It is idle
-        (below {params.threshold_p5:pct}) for {gpu.work_idle_pct:pct} of this time. This concerns
-        {concerned}.""",
+        (below {params.threshold_p5:pct}) for {gpu.work_idle_pct:pct} of this time.{concerned}""",
     advice="""Give it more work at a time (see batch size), or use a smaller GPU or fewer of them;
         the samples do not show that it waits for the host.""",
     unit="% (95th percentile in its working time)",
@@ -26,7 +25,7 @@ LOW_ON_AVERAGE = replace(
     title="GPU under-used: {gpu.gpu} on {gpu.node} is at {measured:pct} on average",
     text="""In its working time the mean utilization of this GPU is {measured:pct} (threshold
         {threshold:pct}). 95 % of the samples are at least {gpu.work_p5_pct:pct}
-        (idle is below {params.threshold_p5:pct}). This concerns {concerned}.""",
+        (idle is below {params.threshold_p5:pct}).{concerned}""",
 )
 SHORT = replace(
     UNDER_USED,
@@ -54,7 +53,7 @@ STOPPED = replace(
     cause=results.Cause.GPU_STOPPED,
     title="GPU stopped: {gpu.gpu} on {gpu.node} is idle for the last {end.pct:pct} of the time",
     text="""It last worked {end.length_ns:ns} before its last sample. In its working time its mean
-        utilization was {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
+        utilization was {gpu.work_mean_pct:pct}.{concerned}""",
     advice="""Find out why its work ended: if training was over, end the job sooner; if not, its
         process hung or died.""",
 )
@@ -74,7 +73,7 @@ FLUCTUATING = kit.Message(
         for {gpu.work_idle_pct:pct} of its working time""",
     text="""In its working time the mean utilization of this GPU is {gpu.work_mean_pct:pct}. The
         95th percentile is {gpu.work_p95_pct:pct} and the 5th {measured:pct}: it is idle (below
-        {threshold:pct}) for {gpu.work_idle_pct:pct} of this time. This concerns {concerned}.""",
+        {threshold:pct}) for {gpu.work_idle_pct:pct} of this time.{concerned}""",
     advice="""Find what the GPU waits for between its bursts of work: data loading, synchronization
         with other GPUs, checkpoints or logging.""",
     unit="% (5th percentile in its working time)",

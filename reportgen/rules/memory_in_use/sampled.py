@@ -17,6 +17,7 @@ from reportgen.rules.kit import (
     MOST_LINES,
     Message,
     col,
+    concerning,
     floats,
     left_out,
     percentage,
@@ -24,7 +25,7 @@ from reportgen.rules.kit import (
     share_limit,
     table,
 )
-from reportgen.text import device_label, part_of
+from reportgen.text import device_label
 from reportgen.units import NS_PER_S, seconds
 
 HOST = "host"
@@ -40,8 +41,8 @@ HOST_NEAR_LIMIT = Message(
     severity=results.Severity.WARNING,
     title="{device.node} uses up to {measured:pct} of its memory",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
-        {device.limit_gb:.1f} GB was in use. At the limit the system kills processes of the job.
-        This concerns {concerned}.""",
+        {device.limit_gb:.1f} GB was in use. At the limit the system kills processes of the
+        job.{concerned}""",
     advice="""Use fewer loader processes or a shorter prefetch queue, look for data that are kept
         for all epochs, or take an instance with more memory.""",
     exhibit="memory_in_use",
@@ -50,10 +51,10 @@ GPU_FULL = Message(
     id="ROOM-2",
     title="GPU memory is nearly full: {place} uses {measured:pct}",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
-        {device.limit_gb:.1f} GB was allocated, including memory that the framework keeps for later.
-        A larger batch does not fit. This concerns {concerned}.""",
-    advice="""If allocations fail or are repeated, use a smaller batch, gradient checkpointing, or
-        shard the optimizer's state.""",
+        {device.limit_gb:.1f} GB was allocated. Part of this may be memory that the framework holds
+        for later use. A larger batch will probably not fit.{concerned}""",
+    advice="""Nothing to do while the job runs without out-of-memory errors. If it fails with one,
+        use a smaller batch or gradient checkpointing, or shard the optimizer's state.""",
     exhibit="memory_in_use",
 )
 GPU_GROWS = Message(
@@ -64,8 +65,7 @@ GPU_GROWS = Message(
     text="""After the start, the allocated part of {device.limit_gb:.1f} GB of {place} rises from
         {growth.first:pct} to {growth.last:pct} (medians of the first and the last of {parts} equal
         parts of the time), in both halves: Kendall's tau of the parts is {growth.agreement:.2f} (1
-        if each is higher). At the limit an allocation fails and the job ends. This concerns
-        {concerned}.""",
+        if each is higher). At the limit an allocation fails and the job ends.{concerned}""",
     advice="""Find tensors that are kept beyond a step (losses in lists, hooks, caches): record a
         memory snapshot of two steps far apart, and compare what is alive.""",
     unit="points",
@@ -243,7 +243,7 @@ def _findings(
             growth=worst.growth,
             parts=N_PARTS - N_START_PARTS,
             place=_label(worst, gpus),
-            concerned=part_of(len(growing), len(gpus), "GPU"),
+            concerned=concerning(len(growing), len(gpus), "GPU"),
         )
     for message, limit_pct, found, every, noun in (
         (HOST_NEAR_LIMIT, params.host_pct, near, hosts, "node"),
@@ -261,7 +261,7 @@ def _findings(
             where=results.Where(node=worst.node, device=device, start_s=start_s),
             device=worst,
             place=_label(worst, every),
-            concerned=part_of(len(found), len(every), noun),
+            concerned=concerning(len(found), len(every), noun),
         )
 
 

@@ -24,7 +24,7 @@ from reportgen.rules.overall_system_usage.measure import (
     measure,
 )
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
-from reportgen.text import join_names, part_of
+from reportgen.text import join_names
 from reportgen.units import NS_PER_S
 
 ABOUT = About(
@@ -53,7 +53,7 @@ NOT_SAMPLED = kit.Message(
     title="{node} was not sampled for {lost_ns:ns} of the job",
     text="""There are no samples of {node} in {measured:pct} of the time from the first to the last
         sample of the job: in {n_intervals:count interval}, the longest of {longest.length_ns:ns}
-        {longest.part}. This concerns {concerned}. This time is unknown and is not counted.""",
+        {longest.part}.{concerned} This time is unknown and is not counted.""",
     advice="""Unless profiling was paused on purpose, look in the job's log for a restart, an
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
@@ -196,7 +196,7 @@ def _not_sampled(
         lost_ns=lost_ns[worst],
         n_intervals=len(of_node),
         longest=longest,
-        concerned=part_of(len(lost_ns), len(recordings), "node"),
+        concerned=kit.concerning(len(lost_ns), len(recordings), "node"),
     )
 
 
