@@ -62,8 +62,11 @@ def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFra
         below_pct: what is low; a sample of exactly that is not.
 
     Returns:
-        One row per device: ``nodeID``, ``device``, ``samples``, ``at_zero``, ``below_50``.
+        One row per device: ``nodeID``, ``device``, ``samples``, ``at_zero``, ``below_50``. Then
+        the sum of all GPUs, and of all cores, where there are several rows of them.
     """
+    import pandas as pd
+
     chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
     counted = {
         "nodeID": chosen["nodeID"],
@@ -74,7 +77,14 @@ def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFra
     }
     found = chosen.iloc[:, :0].assign(**counted).groupby(["nodeID", "device"]).sum().reset_index()
     in_order = {"key": lambda names: names.map(device_order), "ignore_index": True}
-    return found.sort_values(["nodeID", "device"], **in_order)
+    found = found.sort_values(["nodeID", "device"], **in_order)
+    is_cores = found["device"] == "all cores"
+    totals = [
+        rows.sum(numeric_only=True).to_frame().T.assign(nodeID="all nodes", device=device)
+        for device, rows in (("all GPUs", found[~is_cores]), ("all cores", found[is_cores]))
+        if len(rows) > 1
+    ]
+    return pd.concat([found, *totals], ignore_index=True)
 
 
 def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:

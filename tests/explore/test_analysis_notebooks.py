@@ -119,14 +119,21 @@ def expected_counts(job: Job) -> dict[str, tuple[Callable[[Any], int], int]]:
     def below_50(samples: pd.DataFrame) -> int:
         return int((samples["value"] < 50).sum())
 
+    def with_sum(counted: Callable[[pd.DataFrame], int], samples: pd.DataFrame, by: str) -> int:
+        """The numbers of a column: of several rows of a kind of device their sum is one, too."""
+        return counted(samples) * (2 if samples.groupby(["nodeID", by]).ngroups > 1 else 1)
+
+    def low(counted: Callable[[pd.DataFrame], int], of_gpu: Any, of_cpu: Any) -> int:
+        return with_sum(counted, of_gpu, "system_metric") + with_sum(counted, of_cpu, "type")
+
     return {
         "samples": (rows, min(len(system), 5)),
         "events": (rows, min(len(framework), 5)),
         "phases": (rows, 3),
         "step-times": (column("count"), len(steps)),
         "step-histogram": (count_in, len(steps)),
-        "low-samples": (column("below_50"), below_50(gpu) + below_50(cpu)),
-        "low-samples-in-loop": (column("samples"), len(gpu_loop) + len(cpu_loop)),
+        "low-samples": (column("below_50"), low(below_50, gpu, cpu)),
+        "low-samples-in-loop": (column("samples"), low(len, gpu_loop, cpu_loop)),
         "low-moments": (rows, min(below_50(low_place), 7)),
         "gpu-histogram": (count_in, len(gpu)),
         "cpu-histogram": (count_in, len(cpu)),
