@@ -19,6 +19,7 @@ from reportgen.assets import notebook_path
 from reportgen.explore import Job, statistics
 from reportgen.explore.notebook import NOT_RECORDED
 from reportgen.pipeline import Options, make_report
+from reportgen.units import iso_utc
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
 from tests.builders import Quiet
@@ -158,6 +159,10 @@ def test_every_count_and_every_sentence_is_that_of_the_frames(job: Job) -> None:
             assert isinstance(found, str) == (expected == 0 or cell_id == "slow-steps"), cell_id
 
     system, framework = job.system_metrics(), job.framework_metrics()
+    if len(system):
+        edges = system["timestamp_us"].agg(["min", "max"]) + job.origin_us
+        first, last = (iso_utc(int(edge) * 1_000) for edge in edges)
+        assert f"from {first} to {last}: " in shown["job-time"]
     train = training(framework)
     if not is_missing(shown["phases"]):
         lasted_us = names["job_phases"]["duration_us"]
