@@ -100,7 +100,10 @@ _TABLE: dict[Cause, tuple[tuple[Sight, str], tuple[Sight, str], tuple[Sight, str
         (_SURE, "Each step is recorded."),
     ),
     Cause.LONG_PAUSE: (
-        (_SURE, "All GPUs idle for one long stretch; without GPUs, all cores."),
+        (
+            _SURE,
+            "All GPUs idle for one long stretch, or all but busy ones; without any, all cores.",
+        ),
         (_SURE, "No step runs for one long stretch."),
         (_SURE, "No step runs for one long stretch."),
     ),

@@ -140,12 +140,7 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
         times = loading.batch_times(frame, framework)
         batches = loading.only_batches(times)
         if times.empty:
-            n_calls = len(loading.waits(self._frame))
-            print(
-                f"No call of GetNext fits the range and the patterns; the job has {n_calls:,}."
-                if n_calls
-                else "No call of GetNext was recorded."
-            )
+            print("No call of GetNext was recorded.")
         else:
             median = "unknown"
             if len(batches):

@@ -62,11 +62,8 @@ def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFra
         below_pct: what is low; a sample of exactly that is not.
 
     Returns:
-        One row per device: ``nodeID``, ``device``, ``samples``, ``at_zero``, ``below_50``. Then
-        the sum of all GPUs, and of all cores, where there are several rows of them.
+        One row per device: ``nodeID``, ``device``, ``samples``, ``at_zero``, ``below_50``.
     """
-    import pandas as pd
-
     chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
     counted = {
         "nodeID": chosen["nodeID"],
@@ -77,14 +74,7 @@ def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFra
     }
     found = chosen.iloc[:, :0].assign(**counted).groupby(["nodeID", "device"]).sum().reset_index()
     in_order = {"key": lambda names: names.map(device_order), "ignore_index": True}
-    found = found.sort_values(["nodeID", "device"], **in_order)
-    is_cores = found["device"] == "all cores"
-    totals = [
-        rows.sum(numeric_only=True).to_frame().T.assign(nodeID="all nodes", device=device)
-        for device, rows in (("all GPUs", found[~is_cores]), ("all cores", found[is_cores]))
-        if len(rows) > 1
-    ]
-    return pd.concat([found, *totals], ignore_index=True)
+    return found.sort_values(["nodeID", "device"], **in_order)
 
 
 def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
@@ -159,26 +149,18 @@ def job_phases(events: pd.DataFrame, *, job_us: tuple[int, int] | None = None) -
     return found.assign(duration_us=lasted_us, share_pct=100 * lasted_us / (lasted_us.sum() or 1))
 
 
-def describe_extent(samples: pd.DataFrame, *, origin_us: int) -> str:
-    """Return the sentence that says when the first and the last sample of a job were taken."""
-    if samples.empty:
-        return "No sample was recorded."
-    edges_us = samples["timestamp_us"].min(), samples["timestamp_us"].max()
-    return f"The job was sampled {_from_to(*edges_us, origin_us=origin_us)}."
-
-
 def describe_loop(phases: pd.DataFrame, *, origin_us: int) -> str:
     """Return the sentence that says when the training loop of ``job_phases`` ran."""
     if phases.empty:
         return "Without steps there is no training loop."
     loop = phases.set_index("phase").loc["training loop"]
-    edges_us = loop["start_time_us"], loop["end_time_us"]
-    return f"The training loop ran {_from_to(*edges_us, origin_us=origin_us)}."
-
-
-def _from_to(start_us: int, end_us: int, *, origin_us: int) -> str:
-    start, end = (iso_utc((int(edge) + origin_us) * NS_PER_US) for edge in (start_us, end_us))
-    return f"from {start} to {end}: {format_duration((end_us - start_us) / 1e6)}"
+    start, end = (
+        iso_utc((int(loop[name]) + origin_us) * NS_PER_US)
+        for name in ("start_time_us", "end_time_us")
+    )
+    return (
+        f"The training loop ran from {start} to {end}: {format_duration(loop.duration_us / 1e6)}."
+    )
 
 
 def phase_intervals(events: pd.DataFrame) -> pd.DataFrame:

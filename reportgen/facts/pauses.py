@@ -1,10 +1,11 @@
 """Long pauses: stretches without progress that stand far out of the rhythm of a job.
 
 Where steps are recorded, a worker pauses inside one step, or between two of them. Where only
-samples are recorded, also beside windows of recorded steps, all GPUs of a node idle at once. In
-both cases a pause is many times as long as what is usual, and clearly longer than the tail of the
-usual: input that comes in bursts and steps with a heavy tail are no pauses. Repeated delays with a
-rhythm are not pauses either.
+samples are recorded, also beside windows of recorded steps, all GPUs of a node idle at once, or
+some do while the others are busy, as those are that wait in a collective. In both cases a pause is
+many times as long as what is usual, and clearly longer than the tail of the usual: input that comes
+in bursts and steps with a heavy tail are no pauses. Repeated delays with a rhythm are not pauses
+either.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from reportgen.facts.samples import tick_lengths_ns, unrecorded_ns
 from reportgen.facts.slow_steps import STOPS_CYCLES, SlowSteps, slow_steps_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS, PhaseSteps
-from reportgen.facts.usage import at_work
+from reportgen.facts.usage import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, at_work, in_use
 from reportgen.merging import merge, merged
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.memo import fact
@@ -237,7 +238,7 @@ def _merged(parts: Sequence[Pauses]) -> Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdlePauses:
-    """When all GPUs of a node idled at once, from its first work to its last.
+    """When all GPUs of a node idled, or waited for those that did, from first work to last.
 
     Attributes:
         work_ns: first start and last end of work; equal for a node that never works.
@@ -250,7 +251,7 @@ class IdlePauses:
 
 
 def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
-    """Return when all GPUs of a node paused; ``None`` where none of them is ever used."""
+    """Return when the GPUs of a node paused; ``None`` where none of them is ever used."""
     if not system.names(SeriesKind.GPU_UTILIZATION):
         return None
     is_busy, is_known = at_work(system)
@@ -259,7 +260,7 @@ def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
         return None
     length_ns, _ = tick_lengths_ns(system)
     end_ns = system.tick_ns + length_ns
-    is_idle: Mask = np.asarray(~is_busy & is_known)
+    is_idle: Mask = np.asarray((~is_busy & is_known) | _are_held_up(system))
     is_idle[: busy[0]] = is_idle[busy[-1] + 1 :] = False
     idle = union_of(system.tick_ns[is_idle], end_ns[is_idle])
     work_ns = int(system.tick_ns[busy[0]]), int(end_ns[busy[-1]])
@@ -268,6 +269,23 @@ def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
         n_ticks=int(busy[-1] - busy[0]) + 1,
         pauses=_idle_pauses(idle),
     )
+
+
+def _are_held_up(system: SystemTable) -> Mask:
+    """Return (n_ticks,) whether used GPUs idle while all others are busy.
+
+    In a collective GPUs look busy that wait for one that idles. Before there first work and behind
+    there last a GPU holds up no other one.
+    """
+    n_gpus, n_idle, n_busy = np.zeros((3, system.n_ticks), dtype=np.int64)
+    for use in in_use(system):
+        is_idle = use < IDLE_BELOW_PCT
+        works = np.flatnonzero(~is_idle & np.isfinite(use))
+        there = slice(works[0], works[-1] + 1) if works.size else slice(0)
+        n_gpus[there] += 1
+        n_idle[there] += is_idle[there]
+        n_busy[there] += use[there] > BUSY_ABOVE_PCT
+    return np.asarray((n_idle > 0) & (n_busy > 0) & (n_idle + n_busy == n_gpus))
 
 
 def pauses_beside_steps(system: SystemTable, workers: Sequence[WorkerPauses]) -> IdlePauses | None:

@@ -220,6 +220,23 @@ def unused_ratio(system: SystemTable) -> float:
     return 1 - used_pct / (100 * n_ticks) if n_ticks else 0.0
 
 
+@fact
+def most_unused_ratio(system: SystemTable) -> float | None:
+    """Return how much of its time the GPU leaves unused that works least, 0-1, from first to last.
+
+    ``None`` where no used GPU was sampled. GPUs that wait in a collective look busy; the one that
+    they wait for does not.
+    """
+    unused = []
+    for use in in_use(system):
+        values = present_values(use)
+        first, last = idle_edges(values, idle_below=IDLE_BELOW_PCT)
+        at_work = values[first : values.size - last]
+        if at_work.size:
+            unused.append(1 - float(at_work.mean()) / 100)
+    return max(unused, default=None)
+
+
 # Cores
 
 

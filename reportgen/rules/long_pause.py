@@ -22,7 +22,7 @@ from reportgen.facts.pauses import (
 )
 from reportgen.facts.samples import present_values
 from reportgen.facts.steps import Loop, loop_of, phase_word
-from reportgen.facts.usage import in_use
+from reportgen.facts.usage import IDLE_BELOW_PCT, in_use, used_throughout
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
 from reportgen.results import (
     Exhibit,
@@ -57,7 +57,8 @@ ABOUT = About(
     checks="Whether the job made no progress for a long time, once or at irregular times.",
     reading="""A pause is a step, or the time between two steps, that takes many times as long as
         usual and clearly longer than the other long ones. Where no steps were recorded it is a
-        time in which all GPUs are idle. The start, the end and regular pauses do not count.""",
+        time in which all GPUs are idle, or some are while the others are busy, as those are that
+        wait for another one. The start, the end and regular pauses do not count.""",
     advice=ADVICE,
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
@@ -98,6 +99,7 @@ PLACE = " {place} {main.phase:mode} step{number}; usually this takes {main.usual
 TOGETHER = " {n_members:count training process/training processes} paused together."
 WAITED = """ {n_others:count other training process/other training processes} waited for it inside a
     step."""
+HELD_UP = " Meanwhile the other GPUs were busy, as those are that wait in a collective."
 ALONE = " The other training processes went on."
 
 
@@ -143,6 +145,7 @@ class Pause:
 
     Attributes:
         worker: empty for GPUs; so is ``phase``.
+        gpus: those that idled, where others were busy.
         step: number of the step that is slow, or behind which the pause lies.
         loop_ns: of the worker, or the time from the first work of the GPUs to their last.
     """
@@ -163,6 +166,7 @@ class Pause:
         lambda item: item.end_ns - item.start_ns, "s", name="length_s", per=NS_PER_S
     )
     usual_ns: int = kit.col("s", name="usual_s", per=NS_PER_S)
+    gpus: str = ""
     lost_pct: float = kit.derived(lambda item: 100 * item.lost_ratio, "%")
     loop_ns: int
 
@@ -287,8 +291,21 @@ def _of_worker(part: NodeProfile, paused: WorkerPauses) -> tuple[tuple[Pause, ..
 def _of_gpus(part: NodeProfile, paused: IdlePauses) -> tuple[tuple[Pause, ...], Contrast]:
     first_ns, last_ns = paused.work_ns
     work = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
-    rows = tuple(_rows(part.node, paused.pauses, last_ns - first_ns))
+    rows = tuple(
+        replace(row, gpus=_idle_gpus(part.system, row))
+        for row in _rows(part.node, paused.pauses, last_ns - first_ns)
+    )
     return rows, contrast_of(part, _windows(paused.pauses), work)
+
+
+def _idle_gpus(system: SystemTable, pause: Pause) -> str:
+    """Return the used GPUs that idled in a pause of GPUs; empty where all of them did."""
+    kind = SeriesKind.GPU_UTILIZATION
+    columns, names = system.columns_of(kind), system.names(kind)
+    inside = slice(*np.searchsorted(system.tick_ns, [pause.start_ns, pause.end_ns]).tolist())
+    used = np.flatnonzero(used_throughout(columns)).tolist()
+    idle = [at for at in used if np.nanmean(columns[at][inside]) < IDLE_BELOW_PCT]
+    return "" if len(idle) == len(used) else ", ".join(names[at] for at in idle)
 
 
 def _rows(
@@ -423,7 +440,7 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
         threshold=params.threshold_pct,
         where=results.Where(
             node=main.node if len({item.node for item in worst.leading}) == 1 else None,
-            device=main.worker if len(workers) == 1 and main.worker else None,
+            device=(main.worker if len(workers) == 1 else "") or main.gpus or None,
             start_s=seconds(min(group.main.start_ns for group in groups)),
             end_s=seconds(max(group.main.end_ns for group in groups)),
         ),
@@ -444,11 +461,11 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
     if not main.worker:
         return {
             "main": main,
-            "who": "All GPUs",
+            "who": f"{main.gpus} of {main.node}" if main.gpus else "All GPUs",
             "whole": "working time",
             "without": "the time from the first work to the last",
             "place": "",
-            "others": "",
+            "others": HELD_UP * bool(main.gpus),
             "unknown": UNKNOWN,
         }
     others = ""

@@ -19,6 +19,7 @@ from reportgen.facts.loader import are_waits_known, is_waiting, long_waits_of, n
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
+from reportgen.facts.usage import most_unused_ratio
 from reportgen.profile import NodeProfile
 from reportgen.results import Exhibit
 from reportgen.rules import contrast, kit
@@ -72,6 +73,8 @@ COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:
     together this is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
     step."""
 WHERE = {True: "in the pause before the next step", False: "within the step"}
+HIDDEN = """No GPU leaves more than {p.most_pct:pct} of its time unused, so these pauses cost no
+    more."""
 LATE = "During most of it some training process waits for its batch."
 BURSTS = """Training has {p.num_workers} loader processes: their batches may come in bursts of as
     many, and whether the loop waited for them was not recorded for all steps."""
@@ -116,6 +119,8 @@ class Period:
         at_network: says that GPUs mostly idle in ``windows`` while the network is at its limit.
         num_workers: loader processes of the worker, where its waits are not known.
         contrast: what was different in the slow part of all.
+        most_ratio: the most that it can cost, as a share of the loop: pauses of the host cost what
+            GPUs leave unused.
     """
 
     label: str = kit.col(name="period")
@@ -130,7 +135,7 @@ class Period:
     usual_ns: float = kit.col("s", name="usual_s", per=NS_PER_S)
     cost_each_s: float = kit.derived(lambda item: item.cost_ns / item.n_found / NS_PER_S, "s")
     cost_ns: float = kit.col("s", name="cost_s", per=NS_PER_S)
-    cost_pct: float = kit.derived(lambda item: 100 * item.cost_ratio, "%")
+    cost_pct: float = kit.derived(lambda item: 100 * item.time_ratio, "%")
     slow_part: str = kit.derived(
         lambda item: "pause before the next step" if item.is_between else "step"
     )
@@ -143,11 +148,22 @@ class Period:
     num_workers: int | None
     contrast: Contrast
     at_network: str
+    most_ratio: float
+
+    @property
+    def time_ratio(self) -> float:
+        """Return its time above the usual as a share of the worker's loop, in 0-1."""
+        return min(self.cost_ns / self.loop_ns, 1.0) if self.loop_ns else 0.0
 
     @property
     def cost_ratio(self) -> float:
-        """Return its cost as a share of the worker's loop, in 0-1."""
-        return min(self.cost_ns / self.loop_ns, 1.0) if self.loop_ns else 0.0
+        """Return what can be saved at most, as a share of the loop, in 0-1."""
+        return min(self.time_ratio, self.most_ratio)
+
+    @property
+    def most_pct(self) -> float:
+        """Return ``most_ratio`` in percent."""
+        return 100 * self.most_ratio
 
     @property
     def is_burst(self) -> bool:
@@ -216,6 +232,7 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
     windows = Union(start_ns=first_ns[rows], end_ns=last_ns[rows])
     others = Union(start_ns=first_ns[normal], end_ns=last_ns[normal])
     some = slice(None, None, -(-others.start_ns.size // MOST_MARKS))
+    most_ratio = most_unused_ratio(part.system) if is_between else None
     are_known = are_waits_known(part.spans, worker)
     item = Period(
         label="",
@@ -245,6 +262,7 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
             n_times=events.row.size,
         ),
         at_network=_at_network(part, windows),
+        most_ratio=1.0 if most_ratio is None else most_ratio,
     )
     return replace(item, label=write(EVERY, p=item))
 
@@ -335,6 +353,7 @@ def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Findi
     parts = (
         _rhythm(group),
         write(COST, p=main, where=WHERE[main.is_between]),
+        write(HIDDEN, p=main) if main.cost_ratio < main.time_ratio else "",
         hint.text if hint else "",
         LATE if is_late and not by_loader else "",
         write(BURSTS, p=main) if main.is_burst else "",

@@ -123,9 +123,7 @@ def test_the_timeline_says_what_ran_between_two_of_its_samples(
         TimelineCharts(system, select_events=["["])
 
 
-def test_patterns_of_the_batch_times_take_effect_and_bad_ones_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_patterns_of_the_batch_times_take_effect_and_bad_ones_are_refused(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [50.0] * 20, "cpu0": [30.0] * 20})
     rows = [
         ("DataLoaderIter", f"{name}::GetNext", START_S + at_s, START_S + at_s + 0.01, {"os_pid": 7})
@@ -138,9 +136,7 @@ def test_patterns_of_the_batch_times_take_effect_and_bad_ones_are_refused(
 
     assert analysis.analyze_batchtime(select_events=["Train"])[column].tolist() == [5.0]
     assert analysis.analyze_batchtime(select_events=["Eval"])[column].tolist() == [4.5]
-    capsys.readouterr()
     assert analysis.analyze_batchtime(select_events=["Nothing"]).empty
-    assert "fits the range and the patterns; the job has 10." in capsys.readouterr().out
     with_cpu = analysis.analyze_batchtime(select_events=["Train"], select_dimensions=["CPU"])
     assert with_cpu.columns[-1] == "CPU_pct"
     assert with_cpu["CPU_pct"].tolist() == [30.0]

@@ -148,17 +148,6 @@ def test_a_pie_has_the_shares_of_the_sums_largest_first(value: str) -> None:
     assert ("(s)" in pie.hovertemplate) == (value == "length_us")
 
 
-def test_low_samples_of_several_gpus_and_nodes_are_added_up(tmp_path: Path) -> None:
-    for node in ("algo-1", "algo-2"):
-        use = {"cpu0": [0.0, 40.0], "gpu0": [0.0, 60.0], "gpu1": [30.0, 50.0]}
-        write_system(tmp_path, use, start_s=START_S, node=node)
-    found = statistics.low_samples(Notebook(reportgen.open(str(tmp_path))).system)
-
-    assert found.tail(2).to_numpy().tolist() == [
-        ["all nodes", "all GPUs", 8, 2, 4], ["all nodes", "all cores", 4, 2, 4],
-    ]  # fmt: skip
-
-
 def test_low_samples_are_counted_for_gpus_and_cores(tmp_path: Path) -> None:
     found = statistics.low_samples(sampled(tmp_path).system)
 

@@ -339,6 +339,22 @@ def test_short_regular_or_alternating_idleness_is_no_pause(
     assert run(RULE, samples(*idle)).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("others_pct", "until_s", "is_told"),
+    [(98.0, 230, True), (60.0, 230, False), (98.0, 600, False)],
+    ids=["others look busy", "others work as usual", "it worked before alone"],
+)
+def test_a_gpu_that_idles_while_the_others_look_busy_holds_them_up(
+    others_pct: float, until_s: float, is_told: bool
+) -> None:
+    ticks_s = np.arange(0.0, 600.0, 0.5)
+    others = np.where((ticks_s < 20) | (ticks_s >= 590), 0.0, others_pct).tolist()
+    found = run(RULE, samples((200, until_s), gpu1=others, gpu2=others)).findings
+
+    assert [item.where.device for item in found] == ["gpu0"] * is_told
+    assert all("gpu0 of algo-1 paused once for 30 s" in item.title for item in found)
+
+
 def test_gpus_of_all_nodes_must_idle() -> None:
     alone = run(RULE, samples((200, 230)), samples(node="algo-2"))
     both = run(RULE, samples((200, 230)), samples((201, 231), node="algo-2"))

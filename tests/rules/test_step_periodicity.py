@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile
-from reportgen.results import Cause, Finding, ReasonCode, RuleResult, Status
+from reportgen.results import Cause, Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.step_periodicity import RULE
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
@@ -235,6 +235,19 @@ def test_a_callback_between_steps_is_found_in_the_pause() -> None:
     assert {row["slow_part"] for row in rows_of(result, "periods")} == {
         "pause before the next step"
     }
+
+
+@pytest.mark.parametrize(("use_pct", "is_hidden"), [(98.0, True), (80.0, False)])
+def test_pauses_of_the_host_cost_at_most_what_gpus_leave_unused(
+    use_pct: float, is_hidden: bool
+) -> None:
+    part = job(steady(500), pause_s=dict.fromkeys(range(49, 500, 50), 0.5))
+    use = {"gpu0": [use_pct] * 600}
+    (found,) = run(RULE, replace(part, system=system_table(use, interval_s=0.1))).findings
+
+    assert ("No GPU leaves more than 2.0 % of its time unused" in found.text) is is_hidden
+    assert (found.severity is Severity.INFO) is is_hidden
+    assert (known(found.estimate).share_ratio == pytest.approx(0.02)) is is_hidden
 
 
 def test_the_function_that_took_the_extra_time_is_named() -> None:
