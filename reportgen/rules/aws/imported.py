@@ -34,10 +34,13 @@ _KNOWN: Mapping[str, str] = {
         """One busy or waiting core is enough for a bottleneck, late samples count as separate
             datapoints, and nodes are not distinguished.""",
     ),
+}
+_NEVER: Mapping[str, str] = {
     _BALANCE: "SageMaker's rule compares each GPU with itself only and can never trigger.",
     "MaxInitializationTime": "SageMaker's rule can never trigger, whatever the start-up took.",
 }
-"""Mistakes of SageMaker's rules that change how their status reads; docs/rules.md has all."""
+"""Mistakes of SageMaker's rules that change how their status reads, and those by which a rule does
+not look; docs/rules.md has all."""
 _FOLLOWS_LOAD = frozenset({"GPUMemoryIncrease"})
 """The activity of the memory controller rises with any load: a trigger is a reading."""
 TRIGGERED = Message(
@@ -69,8 +72,9 @@ def judge_imported(
 ) -> results.RuleResult:
     """Return the result of a rule that SageMaker ran: its five keys, drawn, and its trigger.
 
-    Status: ``triggered`` when it triggered; else ``skipped`` when there was no GPU, or no more
-    datapoints than its patience; else ``ok`` (docs/rules.md, Imported results).
+    Status: ``triggered`` when it triggered; else ``skipped`` when there was no GPU, no more
+    datapoints than its patience, or a rule that can never trigger; else ``ok`` (docs/rules.md,
+    Imported results).
 
     Edge cases: details of another shape than the rule's make the result ``failed``.
     """
@@ -210,7 +214,7 @@ def _lack(
         return "" if seen else "No framework metrics were recorded."
     patience = getattr(params, "patience", 0)
     if counters.datapoints > patience:
-        return ""
+        return _NEVER.get(rule.id, "")
     if not counters.datapoints:
         return "It saw no data."
     return too_short(counters.datapoints, patience=patience)
