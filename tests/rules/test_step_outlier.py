@@ -483,10 +483,12 @@ def test_steps_end_on_the_time_axis_where_a_validation_begins(n_steps: int) -> N
     assert pauses_s[pauses_s > 0.001].tolist() == pytest.approx([5.0])
 
 
-def test_the_curve_over_time_begins_with_the_first_step() -> None:
+def test_the_curve_over_time_lasts_from_the_first_step_to_the_last() -> None:
     exhibit = known(run(RULE, node(step_rows([3.0] * 40, every_s=3.5))).exhibit("step_series"))
 
-    assert exhibit.columns[0].values[0] == START_S
+    time_s, *curves = (column.values for column in exhibit.columns)
+    assert (time_s[0], time_s[-1]) == (START_S, START_S + 39 * 3.5 + 3)
+    assert {curve[-1] for curve in curves} == {None}
 
 
 def test_of_many_steps_every_so_many_is_a_mark_with_the_last_of_them() -> None:

@@ -182,8 +182,10 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
 
 
 def _over_time(series: Sequence[StepSeries]) -> Exhibit:
+    """Return the curve of durations; a last row without values ends it where the steps end."""
     lines, names = [item.buckets for item in series], _line_names(series)
     begin_ns = min(item.start_ns for item in series)
+    end_ns = max(item.start_ns + item.reach_ns for item in series)
     caption = ""
     if len(lines) > MOST_STEP_LINES:
         caption = f"Minimum, mean and maximum over {len(lines)} training processes and phases. "
@@ -202,9 +204,9 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
         title="Step durations over time",
         caption=caption,
         columns=kit.floats(
-            ("time_s", "s", np.maximum(found.time_ns, begin_ns) / NS_PER_S),
+            ("time_s", "s", np.append(np.maximum(found.time_ns, begin_ns), end_ns) / NS_PER_S),
             *(
-                (f"{name}_{mark}", "s", np.round(values[line], SECONDS_DIGITS))
+                (f"{name}_{mark}", "s", np.append(np.round(values[line], SECONDS_DIGITS), np.nan))
                 for line, name in enumerate(names)
                 for mark, values in marks.items()
             ),
