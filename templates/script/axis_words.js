@@ -25,6 +25,24 @@ export function lastAt(sorted, value) {
 }
 
 /**
+ * The points of a curve whose values stand until the next one. The last of each stretch, behind
+ * which a gap follows or nothing, only ends it: from there on there is no value.
+ * @param {{x?: number, y?: number, tx?: string}[]} points as plotly has calculated them
+ * @returns {{x: number[], y: (number | null)[], step: string[]}}
+ */
+export function standing(points) {
+  const found = /** @type {{x: number[], y: (number | null)[], step: string[]}} */ ({ x: [], y: [], step: [] });
+  points.forEach(({ x, y, tx }, at) => {
+    if (x === undefined || !Number.isFinite(x)) return;
+    const isLast = !Number.isFinite(points[at + 1]?.x);
+    found.x.push(x);
+    found.y.push(y === undefined || isLast || !Number.isFinite(y) ? null : y);
+    found.step.push(tx ?? "");
+  });
+  return found;
+}
+
+/**
  * The step at an instant, nothing where the job does other work, as in a validation. Of many steps
  * only some have their start here; between them the step is estimated, and said to be.
  * @param {{time: number[], step: number[], end: number[]}} steps

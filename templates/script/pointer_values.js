@@ -1,6 +1,6 @@
 /** Over the time axis the pointer reads every panel and every lane. */
 import { clock } from "./axis.js";
-import { lastAt, panelText, stepText } from "./axis_words.js";
+import { lastAt, panelText, standing, stepText } from "./axis_words.js";
 import { plotOf } from "./charts.js";
 import { all, make } from "./dom.js";
 import { facts, fromCounted, main } from "./range.js";
@@ -20,13 +20,7 @@ const curvesOf = (plot) =>
           one.yaxis === panel.axis && one.name === name && one.mode === "lines" && one.hovertemplate && one.visible !== false
       );
       if (trace < 0) return [];
-      const points = /** @type {{x: number, y: number, tx?: string}[]} */ (plot.calcdata[trace]);
-      return {
-        name: panel.lines[at],
-        x: points.map(({ x }) => x),
-        y: points.map(({ y }) => (Number.isFinite(y) ? y : null)),
-        step: points.map(({ tx }) => tx ?? "")
-      };
+      return { name: panel.lines[at], ...standing(plot.calcdata[trace]) };
     })
   );
 

@@ -87,6 +87,16 @@ def test_steps_between_those_with_a_known_start_are_estimated(page):
     ]
 
 
+def test_a_curve_has_no_value_behind_the_end_of_a_stretch(page):
+    points = [{"x": 1, "y": 5}, {"x": 2, "y": 5}, {}, {"x": 7, "y": 6, "tx": "3"}, {"x": 9, "y": 6}]
+    found = run(page, "axis_words", "own.standing(it)", points)
+    assert found == {
+        "x": [1, 2, 7, 9],
+        "y": [5, None, 6, None],
+        "step": ["", "", "3", ""],
+    }
+
+
 def test_many_curves_are_said_by_their_lowest_and_highest(page):
     panel = {"percent": True, "unit": "%"}
     values = [{"name": f"gpu{at}", "value": value} for at, value in enumerate([50, None, 9.25, 80])]
