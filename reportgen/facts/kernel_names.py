@@ -76,6 +76,36 @@ def read_computing(name: str) -> KernelFormat:
     return KernelFormat(precision, tensor_core=is_matrix or is_mfma)
 
 
+_BY_TYPE = {
+    "c10::Half": Precision.FP16,
+    "c10::BFloat16": Precision.BF16,
+    "double": Precision.FP64,
+    "float": Precision.FP32,
+}
+_WIDTH = re.compile(r"OpaqueType<(\d+)|(_half)$")
+
+
+def of_type(name: str) -> Precision:
+    """Return the number format of a type of an operator's inputs."""
+    return Precision.FP8 if "Float8" in name else _BY_TYPE.get(name, Precision.UNKNOWN)
+
+
+def by_input(name: str, input_type: str) -> Precision:
+    """Return the format of a kernel whose name says none, by the type of its operator's input.
+
+    Example:
+        >>> by_input("batched_transpose_16x32_half", "c10::BFloat16").value
+        'BF16'
+        >>> by_input("CatArrayBatchedCopy<OpaqueType<8u>, 3>", "c10::BFloat16").value
+        'Unknown'
+    """
+    precision, width = of_type(input_type), _WIDTH.search(name)
+    if width is None or precision is Precision.UNKNOWN:
+        return precision
+    n_bytes = int(width[1] or 2)
+    return precision if 8 * n_bytes == _BITS[precision] else Precision.UNKNOWN
+
+
 # Names that libraries of matrix kernels write, each in its own way
 
 

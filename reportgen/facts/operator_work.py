@@ -17,7 +17,7 @@ import numpy as np
 
 from reportgen.arrays import Mask, Rows
 from reportgen.facts.device_busy import communication_rows, rows_named
-from reportgen.facts.kernel_names import Precision, read_computing, short_name
+from reportgen.facts.kernel_names import Precision, of_type, read_computing, short_name
 from reportgen.facts.operator_flops import Inputs, OperatorWork, WorkClass, has_formula, work_of
 from reportgen.facts.operators import launching_operators, slices_around, slices_open_at
 from reportgen.facts.traced_steps import step_rows
@@ -34,11 +34,6 @@ _NODE, _CHECKPOINT = "autograd::engine::evaluate_function", "CheckpointFunctionB
 _OF_FORWARD = frozenset({"aten::linear", "aten::conv2d", "aten::scaled_dot_product_attention"})
 """Operators of a forward pass; autograd's own formulas call what these are made of."""
 
-_BY_TYPE = {
-    "c10::Half": Precision.FP16,
-    "c10::BFloat16": Precision.BF16,
-    "double": Precision.FP64,
-}
 _ELEMENT_BYTES = {
     Precision.FP64: 8, Precision.FP32: 4, Precision.TF32: 4, Precision.FP16: 2, Precision.BF16: 2,
     Precision.FP8: 1,
@@ -262,10 +257,9 @@ def _least_elements(inputs: Inputs | None, kind: int) -> int | None:
 
 def _precision(type_name: str, kernel: str) -> Precision:
     """Return the format by the type of the inputs; of ``float`` the kernel's name decides."""
-    if "Float8" in type_name:
-        return Precision.FP8
-    if type_name != "float":
-        return _BY_TYPE.get(type_name, Precision.UNKNOWN)
+    written = of_type(type_name)
+    if written is not Precision.FP32:
+        return written
     found = read_computing(kernel).precision
     return found if found in {Precision.FP32, Precision.TF32} else Precision.UNKNOWN
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from reportgen.arrays import Counts, Integers, Mask, Rows
 from reportgen.facts import kernel_names
-from reportgen.facts.device_busy import communication_rows
+from reportgen.facts.device_busy import communication_rows, rows_named
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
-from reportgen.facts.kernel_names import KernelFormat
-from reportgen.merging import concat, merged, rows_by_code
+from reportgen.facts.kernel_names import KernelFormat, Precision
+from reportgen.merging import concat, joint_codes, merged, rows_by_code, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, SliceKind, Times
@@ -102,6 +102,34 @@ def kernel_readings(trace: RankTrace, more_names: str | None) -> dict[str, Kerne
         else kernel_names.read_computing(name)
         for code in codes.tolist()
     }
+
+
+@fact
+def precisions_by_inputs(trace: RankTrace, more_names: str | None) -> dict[Precision, int]:
+    """Return the time of kernels whose names say no number format, by their operators' inputs.
+
+    The format is that of the operator's first floating input. It does not count where the name
+    says that the kernel moves elements of another width.
+
+    Returns:
+        ns by format; empty where types of inputs were not recorded.
+    """
+    readings, ops = kernel_readings(trace, more_names), trace.gpu_ops
+    silent = {name for name, reading in readings.items() if reading == kernel_names.UNKNOWN}
+    operator = launching_operators(trace)
+    is_open = rows_named(trace, ops.name, silent.__contains__) & (operator != NONE)
+    rows = np.flatnonzero(is_open & (ops.kind == GpuKind.KERNEL))
+    name, input_type = ops.name[rows], trace.slices.input_type[operator[rows]]
+    code = joint_codes(name, input_type)
+    _, first = np.unique(code, return_index=True)
+    spent_ns = sums_by_code(code, ops.duration_ns[rows], first.size)
+    found: dict[Precision, int] = {}
+    for at, ns in zip(first.tolist(), spent_ns.tolist(), strict=True):
+        kind = trace.input_types[input_type[at]] if input_type[at] != NONE else ""
+        precision = kernel_names.by_input(trace.names[name[at]], kind)
+        found[precision] = found.get(precision, 0) + ns
+    found.pop(Precision.UNKNOWN, None)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from reportgen import results
 from reportgen.facts.device_busy import windows_of
 from reportgen.facts.kernel_names import KernelFormat, Precision, short_name
 from reportgen.facts.lost_kernels import graph_loss
-from reportgen.facts.operators import kernel_readings
+from reportgen.facts.operators import kernel_readings, precisions_by_inputs
 from reportgen.merging import distinct_codes, least, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
@@ -40,8 +40,9 @@ _ORDINARY = KernelFormat(Precision.FP32, tensor_core=False)
 ABOUT = About(
     checks="""In which number formats kernels compute, and how much runs on tensor cores (AMD:
         matrix cores).""",
-    reading="""The precision is what the name of the kernel says; if the name does not say it, it is
-        Unknown. Communication is not included.""",
+    reading="""The precision is what the name of the kernel says. If it says none, the precision is
+        that of the operator's first input, where types were recorded; this is a part of its own.
+        What neither says is Unknown. Communication is not included.""",
     advice="Let matrix products run on these cores: TF32 (NVIDIA), BF16 or FP16.",
     section=results.Section(id="kernels", title="Kernels", order=60),
 )
@@ -64,6 +65,8 @@ ADVICE_FOR_AMD = """If the GPU has matrix cores, train in mixed precision (torch
     FP16)."""
 CAPTION = """Shares of the time of all kernels but communication ({every:ns}). Unknown is the time
     of kernels whose names do not say their precision. {on_units:pct} runs on {units}."""
+BY_INPUTS = " by input"
+"""Ends the names of parts whose kernels have no format in their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,7 @@ class RankPrecision:
 
     Attributes:
         times_ns: time of kernels by precision and use of matrix units, communication too.
+        by_inputs_ns: of the kernels whose names say no precision, by their operators' inputs.
         fp32_matrix_ns: time of FP32 matrix kernels on ordinary cores.
         window_ns: first to last GPU operation, over all devices.
         capability: the lowest compute capability of the devices, ``None`` where unknown.
@@ -91,6 +95,7 @@ class RankPrecision:
 
     n_ops: int = kit.merged(sum)
     times_ns: Mapping[tuple[Precision, bool], int] = kit.merged(kit.sum_by_key)
+    by_inputs_ns: Mapping[Precision, int] = kit.merged(kit.sum_by_key)
     fp32_matrix_ns: int = kit.merged(sum)
     window_ns: int = kit.merged(sum)
     capability: float | None = kit.merged(least)
@@ -107,7 +112,7 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
     if graph_loss(trace):
         return RankPrecision(
-            n_ops=0, times_ns={}, fp32_matrix_ns=0, window_ns=0, capability=None, is_amd=True,
+            n_ops=0, times_ns={}, by_inputs_ns={}, fp32_matrix_ns=0, window_ns=0, capability=None, is_amd=True,
             lost=(trace.node,),
         )  # fmt: skip
     windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
@@ -123,6 +128,7 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
             {(reading.precision, reading.tensor_core): times_ns[name]}
             for name, reading in readings.items()
         ),
+        by_inputs_ns=precisions_by_inputs(trace, params.communication_names),
         fp32_matrix_ns=sum(
             times_ns[name]
             for name, reading in readings.items()
@@ -157,7 +163,7 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
         exhibits=[
             kit.ranking(
                 "precision_shares",
-                [(item.value, spent_ns) for item, spent_ns in totals.items()],
+                list(totals.items()),
                 title="Kernel time by precision",
                 caption=write(
                     CAPTION, every=every_ns, on_units=pct_of(matrix_ns, every_ns), units=job.units
@@ -166,19 +172,24 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
             )
         ],
         metrics={
-            **{f"{item.lower()}_ratio": ratio_of(ns, every_ns) for item, ns in totals.items()},
+            **{
+                f"{name.lower().replace(' ', '_')}_ratio": ratio_of(ns, every_ns)
+                for name, ns in totals.items()
+            },
             "tensor_core_ratio": ratio_of(matrix_ns, every_ns),
             "fp32_matrix_ratio": ratio_of(job.fp32_matrix_ns, every_ns),
         },
     )
 
 
-def _by_precision(job: RankPrecision) -> dict[Precision, int]:
-    """Return the time of each precision that occurs, most first, communication left out."""
-    totals = kit.sum_by_key({precision: ns} for (precision, _), ns in job.times_ns.items())
-    totals.pop(Precision.COMM, None)
-    order = list(Precision)
-    return dict(sorted(totals.items(), key=lambda item: (-item[1], order.index(item[0]))))
+def _by_precision(job: RankPrecision) -> dict[str, int]:
+    """Return the time of each part that occurs, most first, communication left out."""
+    named = kit.sum_by_key({precision: ns} for (precision, _), ns in job.times_ns.items())
+    named.pop(Precision.COMM, None)
+    named[Precision.UNKNOWN] = named.get(Precision.UNKNOWN, 0) - sum(job.by_inputs_ns.values())
+    found = [(item.value, named.get(item, 0)) for item in Precision]
+    found += [(f"{item}{BY_INPUTS}", job.by_inputs_ns.get(item, 0)) for item in Precision]
+    return dict(sorted(((name, ns) for name, ns in found if ns), key=lambda item: -item[1]))
 
 
 def _fault(job: RankPrecision, every_ns: int, params: Params) -> Finding | None:

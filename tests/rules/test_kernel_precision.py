@@ -13,24 +13,31 @@ from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 
 
-def test_what_a_name_does_not_say_is_unknown_whatever_stands_beside_it() -> None:
-    """Neither the operator's inputs nor the other kernels of the rank tell it."""
+def test_what_a_name_does_not_say_is_never_the_format_of_its_neighbours() -> None:
+    """The operator's input says it, in a part of its own; not where the width of elements differs."""
     trace = rank_trace(
         gpu=[
-            ("void k<c10::BFloat16>()", 0.0, 95.0, {"external_id": 1}),
+            ("void k<c10::BFloat16>()", 0.0, 90.0, {"external_id": 1}),
             ("triton_poi_0", 100.0, 2.0, {"external_id": 1}),
-            ("void CatArrayBatchedCopy<OpaqueType<8>, 3>()", 110.0, 2.0),
+            ("batched_transpose_16x32_half", 103.0, 1.0, {"external_id": 1}),
+            ("triton_poi_0", 105.0, 3.0, {"external_id": 2}),
+            ("void CatArrayBatchedCopy<OpaqueType<8u>, 3>()", 110.0, 2.0, {"external_id": 1}),
+            ("nameless", 113.0, 1.0),
             ("void fill<long>(int)", 120.0, 1.0, {"external_id": 1}),
         ],
-        slices=[("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"})],
+        slices=[
+            ("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"}),
+            ("op", 2.0, 1.0, {"external_id": 2}),
+        ],
     )
     result = run(RULE, trace)
 
-    assert column(result, "precision_shares", "part") == ["BF16", "Unknown", "INT64"]
-    assert column(result, "precision_shares", "time_us") == [95.0, 4.0, 1.0]
-    assert column(result, "precision_shares", "part") == ["BF16", "Unknown", "INT64"]
-    names = column(run(kernel_time.RULE, trace), "kernels", "name")
-    labels = column(run(kernel_time.RULE, trace), "kernels", "precision")
+    parts = column(result, "precision_shares", "part")
+    assert parts == ["BF16", "Unknown", "BF16 by input", "INT64"]
+    assert column(result, "precision_shares", "time_us") == [90.0, 6.0, 3.0, 1.0]
+    assert result.metrics["bf16_by_input_ratio"] == 0.03
+    kernels = run(kernel_time.RULE, trace)
+    names, labels = (column(kernels, "kernels", name) for name in ("name", "precision"))
     assert dict(zip(names, labels, strict=True))["triton_poi_0"] == "Unknown"
 
 

@@ -268,9 +268,7 @@ def test_most_kernel_time_has_a_precision(name: str) -> None:
     rows = rows_of(name, "KernelPrecision", "precision_shares")
 
     agree(sum(row["pct"] for row in rows), 100.0)
-    # MIOpen's transposes move elements of any 16-bit type: their names do not say which.
-    most_pct = 30 if name.startswith("mi300x") else 10
-    assert sum(row["pct"] for row in rows if row["part"] == "Unknown") < most_pct
+    assert sum(row["pct"] for row in rows if row["part"] == "Unknown") < 10
 
 
 @every_set
