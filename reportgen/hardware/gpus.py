@@ -19,7 +19,7 @@ class GpuPeak:
     """What one GPU can do at most.
 
     Attributes:
-        name: as in the table, without the maker.
+        name: as the trace or driver writes it, without the maker.
         flops_per_s: operations per second by number format (``bf16``, ``tf32`` …), dense; formats
             that the GPU does not compute in, or whose peak is unknown, are absent.
         memory_bytes_per_s: bandwidth of its memory; ``None`` where it is not known.
@@ -59,6 +59,7 @@ def peak_of(name: str, *, n_multiprocessors: int | None = None) -> GpuPeak | Non
     found = _by_name().get(_short(whole))
     if found is None:
         return None
+    found = replace(found, name=_MAKERS.sub("", name))
     n_of_whole = found.n_multiprocessors
     if whole == name:
         is_part = bool(n_multiprocessors and n_of_whole and n_multiprocessors < n_of_whole)
@@ -68,7 +69,6 @@ def peak_of(name: str, *, n_multiprocessors: int | None = None) -> GpuPeak | Non
     part = n_multiprocessors / n_of_whole
     return replace(
         found,
-        name=_MAKERS.sub("", name),
         flops_per_s={kind: value * part for kind, value in found.flops_per_s.items()},
         memory_bytes_per_s=None,
         link_bytes_per_s=None,

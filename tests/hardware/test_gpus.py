@@ -50,6 +50,14 @@ def test_older_gpus_have_no_peak_of_formats_that_they_lack() -> None:
     assert set(volta.flops_per_s) == {"fp16", "fp32"}
 
 
+def test_peaks_are_said_to_be_those_of_the_gpu_that_was_recorded() -> None:
+    """A row may stand for several names; a DGX Station's V100 has a source of its own."""
+    assert known(peak_of("Tesla V100-SXM2-32GB")).name == "V100-SXM2-32GB"
+    station = known(peak_of("Tesla V100-DGXS-32GB"))
+    assert (station.name, station.has_one_source) == ("V100-DGXS-32GB", True)
+    assert "DGX Station" in station.source
+
+
 def test_a_slice_has_its_part_of_the_multiprocessors_and_no_bandwidth() -> None:
     name = "NVIDIA A100-SXM4-40GB MIG 1g.5gb"
     found = known(peak_of(name, n_multiprocessors=14))
