@@ -150,10 +150,10 @@ def _operators(trace: RankTrace, rows: Rows) -> tuple[Rows, Rows]:
     is_formula = (slices.kind == SliceKind.OPERATOR) & rows_named(trace, slices.name, has_formula)
     launch = ops.launch[rows]
     counted = np.full(rows.shape, NONE, dtype=np.int64)
-    is_launched = launch != NONE
+    is_kernel = ops.kind[rows] == GpuKind.KERNEL
+    is_launched = is_kernel & (launch != NONE)
     counted[is_launched] = slices_around(trace, launch[is_launched], is_formula)
     is_element = rows_named(trace, ops.name, _ELEMENTWISE.search)[rows]
-    is_kernel = ops.kind[rows] == GpuKind.KERNEL
     kind = np.where(is_kernel, np.where(is_element, _ELEMENT, _OTHER), _COPY)
     is_counted = counted != NONE
     operator = np.where(is_counted, counted, launching_operators(trace)[rows])

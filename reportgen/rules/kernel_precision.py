@@ -112,8 +112,8 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
     if graph_loss(trace):
         return RankPrecision(
-            n_ops=0, times_ns={}, by_inputs_ns={}, fp32_matrix_ns=0, window_ns=0, capability=None, is_amd=True,
-            lost=(trace.node,),
+            n_ops=0, times_ns={}, by_inputs_ns={}, fp32_matrix_ns=0, window_ns=0, capability=None,
+            is_amd=True, lost=(trace.node,),
         )  # fmt: skip
     windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
     kernels = trace.gpu_ops.kind == GpuKind.KERNEL

@@ -10,9 +10,11 @@ import pytest
 
 from reportgen.errors import ConfigError
 from reportgen.profile.trace import Device, RankTrace
+from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import RuleResult, Status
 from reportgen.rules.efficiency import RULE
 from reportgen.rules.settings import resolve_params
+from reportgen.views.sections.dashboard import headline
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 
@@ -278,6 +280,43 @@ def test_element_work_is_bound_by_its_bytes() -> None:
     assert column(result, "operators", "pct_of_bandwidth")[0] == pytest.approx(50.0, rel=1e-3)
     assert [item.id for item in result.findings] == ["EFF-2"]
     assert "at 50.0 % of the memory's bandwidth" in result.findings[0].text
+
+
+@pytest.mark.parametrize("unknown_us", [3 * AT_PEAK_US, 5 * AT_PEAK_US])
+def test_copies_are_no_kernel_time_and_a_bar_of_mostly_unknown_is_not_drawn(
+    unknown_us: float,
+) -> None:
+    copy = ("Memcpy DtoD (Device -> Device)", 5.0, 4.0, {"correlation": 1, "kind": GpuKind.MEMCPY})
+    known = product(lasts_us=AT_PEAK_US)
+    trace = rank_trace(
+        slices=[("aten::mm", 1.0, 10.0, {"input_dims": DIMS, "input_type": BF16})],
+        calls=[("cudaLaunchKernel", 2.0, 5.0, {"correlation": 1})],
+        gpu=[
+            copy,
+            ("sm90_xmma_gemm_bf16bf16", 10.0, AT_PEAK_US, {"correlation": 1}),
+            ("nameless", 10.0 + AT_PEAK_US, unknown_us),
+        ],
+    )
+    result = run(RULE, replace(trace, devices=known.devices))
+
+    known_pct = 100 * AT_PEAK_US / (AT_PEAK_US + unknown_us)
+    assert result.metrics["flops_known_ratio"] == pytest.approx(known_pct / 100, rel=1e-3)
+    classes = dict(
+        zip(
+            column(result, "classes", "class"),
+            column(result, "classes", "pct_of_time"),
+            strict=True,
+        )
+    )
+    assert classes["copies"] is None
+    assert classes["matrix products"] == pytest.approx(known_pct, rel=1e-3)
+    bands = [item for item in result.exhibits if item.id == "peak_bands"]
+    assert len(bands) == (known_pct > 20)
+    for item in bands:
+        assert headline(item).endswith(f"{known_pct:.1f} % at 80 to 100 % of the peak")
+    assert "matrix products at 100.0 % of the peak" in caption(
+        result, "peak_bands" if bands else "classes"
+    )
 
 
 def test_attention_that_is_only_bounded_is_no_known_work() -> None:

@@ -14,7 +14,7 @@ from tests.rules.samples import column, run
 
 
 def test_what_a_name_does_not_say_is_never_the_format_of_its_neighbours() -> None:
-    """The operator's input says it, in a part of its own; not where the width of elements differs."""
+    """The operator's input says it, in a part of its own, if elements have the same width."""
     trace = rank_trace(
         gpu=[
             ("void k<c10::BFloat16>()", 0.0, 90.0, {"external_id": 1}),

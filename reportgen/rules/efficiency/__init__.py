@@ -45,6 +45,8 @@ MUCH_PCT = 25.0
 AT_BANDWIDTH_PCT, FAR_FROM_BANDWIDTH_PCT = 70.0, 30.0
 """Shares of the memory's bandwidth from which on only fusion helps, and below which strides or
 small sizes hold the kernels up (docs/efficiency.md)."""
+MOST_UNKNOWN_PCT = 80.0
+"""A bar of shares of the peak that is grey for more than four fifths shows nothing."""
 MOST_ROWS = 2_000
 FROM_CACHE = " Above 100 % of the bandwidth, data come from the cache."
 HOW_TO_RECORD = (
@@ -215,22 +217,25 @@ def _exhibits(
         known=coverage_pct(job),
         ns=job.kernel_ns,
     )
-    roofs = roofs_text(job, params)
+    roofs, reached = roofs_text(job, params), how_fast(rows, job.kernel_ns) + _mfu_text(use)
     bands = by_peak(rows, job.kernel_ns)
-    yield kit.ranking(
-        PEAK_BANDS,
-        bands,
-        title="Kernel time by the share of the peak that it reaches",
-        caption=how_fast(rows, job.kernel_ns) + _mfu_text(use),
-        role=Role.GPU,
-        roles=[Role.GPU if name != NO_FLOPS else Role.OTHER for name, _ in bands],
-    )
+    has_bands = pct_of(dict(bands).get(NO_FLOPS, 0), job.kernel_ns) < MOST_UNKNOWN_PCT
+    if has_bands:
+        yield kit.ranking(
+            PEAK_BANDS,
+            bands,
+            title="Kernel time by the share of the peak that it reaches",
+            caption=reached,
+            role=Role.GPU,
+            roles=[Role.GPU if name != NO_FLOPS else Role.OTHER for name, _ in bands],
+        )
     yield kit.table(
         CLASSES,
         class_rows(rows, job.kernel_ns),
         OfClass,
         title="Work by class",
-        caption=f"{said} {roofs} bound_us is the least time that operations and bytes allow.",
+        caption=f"""{said} {"" if has_bands else reached} {roofs} bound_us is the least time that
+            operations and bytes allow. Copies are no part of kernel time.""",
     )
     if placed := [row for row in rows[:MOST_ROWS] if row.tflops_per_s and row.least_bytes]:
         yield kit.table(
@@ -326,6 +331,13 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     places={
-        PEAK_BANDS: Place(dashboard=DashboardPanel(order=67, headline=results.LARGEST_PART)),
+        PEAK_BANDS: Place(
+            dashboard=DashboardPanel(
+                order=67,
+                headline="{title}: {pct} at {part}",
+                row_of="pct",
+                passed_over=(NO_FLOPS,),
+            )
+        ),
     },
 )

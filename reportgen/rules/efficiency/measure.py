@@ -10,6 +10,7 @@ import numpy as np
 from reportgen.facts.device_busy import rows_named, windows_of
 from reportgen.facts.host_costs import is_compiled
 from reportgen.facts.kernel_names import fused_operators
+from reportgen.facts.operator_flops import WorkClass
 from reportgen.facts.operator_work import OperatorKey, OperatorSums, operator_work
 from reportgen.facts.traced_steps import step_rows
 from reportgen.profile.trace import RankTrace
@@ -55,8 +56,10 @@ class RankWork:
 
     @property
     def kernel_ns(self) -> int:
-        """Return the time of all operations on GPUs but communication."""
-        return sum(sums.time_ns for sums in self.work.values())
+        """Return the time of all kernels but communication."""
+        return sum(
+            sums.time_ns for key, sums in self.work.items() if key.work_class != WorkClass.COPY
+        )
 
 
 def measure(trace: RankTrace, params: Params) -> RankWork:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from reportgen.facts.operator_flops import WorkClass
 from reportgen.facts.operator_work import OperatorKey, OperatorSums
 from reportgen.rules import kit
 from reportgen.rules.efficiency.measure import RankWork
@@ -103,7 +104,7 @@ class OfClass:
 
     work_class: str = kit.col(name="class")
     time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
-    pct_of_time: float = kit.col("%")
+    pct_of_time: float | None = kit.col("%")
     tflop: float | None = kit.col()
     tflops_per_s: float | None = kit.col("TFLOP/s")
     pct_of_peak: float | None = kit.col("%")
@@ -187,7 +188,7 @@ def _of_class(name: str, rows: Sequence[BySize], every_ns: int) -> OfClass:
     return OfClass(
         work_class=name,
         time_ns=spent_ns,
-        pct_of_time=pct_of(spent_ns, every_ns),
+        pct_of_time=None if name == WorkClass.COPY else pct_of(spent_ns, every_ns),
         tflop=sum(row.flops or 0 for row in rows) / 1e12 or None,
         tflops_per_s=_mean(rows, "tflops_per_s"),
         pct_of_peak=_mean(with_flops, "pct_of_peak"),
@@ -234,7 +235,7 @@ def how_fast(rows: Sequence[BySize], every_ns: int) -> str:
     """Return the sentence on the classes that take most of the time, and what they reach."""
     parts = []
     for item in class_rows(rows, every_ns):
-        if item.pct_of_time < _TOLD_FROM_PCT:
+        if item.pct_of_time is None or item.pct_of_time < _TOLD_FROM_PCT:
             continue
         peak, memory = item.pct_of_peak, item.pct_of_bandwidth
         reached = write(" at {pct:pct} of the peak", pct=peak) if peak is not None else ""
