@@ -259,7 +259,7 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         missing=missing,
         findings=[_tiny(job, params), *_avoidable(kernels, job)],
         exhibits=[
-            *(_ranking(by, kernels, job, top=params.top) for by in ("time", "launches")),
+            *_rankings(kernels, job, top=params.top),
             _table(BY_NAME, kernels, job),
             _table(BY_SHAPE, by_shape, job),
         ],
@@ -331,19 +331,33 @@ def _category(item: DurationRow, job: RankKernels) -> str:
     return category_of(job.readings[item.key[0]])
 
 
-def _ranking(by: str, rows: Rows, job: RankKernels, *, top: int) -> Exhibit:
-    """Return the kernels with the most time, or with the most launches; the rest as one part."""
+def _rankings(rows: Rows, job: RankKernels, *, top: int) -> list[Exhibit]:
+    """Return the kernels with the most time, and with the most launches, by the same names."""
+    largest = {
+        by: sorted(rows, key=lambda item: (-_amount(by, item), item.key))
+        for by in ("time", "launches")
+    }
+    names = [item.key[0] for items in largest.values() for item in items[:top]]
+    labels = dict(zip(names, short_names(names), strict=True))
+    return [_ranking(by, items, job, labels, top=top) for by, items in largest.items()]
+
+
+def _amount(by: str, item: DurationRow) -> int:
+    return item.sum_ns if by == "time" else item.count
+
+
+def _ranking(
+    by: str, rows: Rows, job: RankKernels, labels: Mapping[str, str], *, top: int
+) -> Exhibit:
+    """Return the first kernels of some rows; the rest is one part."""
     is_time = by == "time"
-    parts = [(item.sum_ns if is_time else item.count, item) for item in rows]
-    parts.sort(key=lambda part: (-part[0], part[1].key))
-    names = [item.key[0] for _, item in parts[:top]]
-    labels = [*short_names(names), *("" for _ in parts[top:])]
+    names = [item.key[0] for item in rows[:top]]
     launches = plural(sum(item.count for item in rows), "launch", "launches")
     of_all = f"the time of all kernels ({_time(rows, n_ranks=job.n_ranks)})"
-    categories = [_category(item, job) for _, item in parts[:top]]
+    categories = [_category(item, job) for item in rows[:top]]
     found = kit.ranking(
         f"top_by_{by}",
-        [(label, amount) for label, (amount, _) in zip(labels, parts, strict=True)],
+        [(labels.get(item.key[0], ""), _amount(by, item)) for item in rows],
         title=f"Kernels by {by}",
         caption=f"Shares of {of_all if is_time else launches}.",
         amount=("time_us", "us") if is_time else ("launches", ""),
@@ -352,7 +366,7 @@ def _ranking(by: str, rows: Rows, job: RankKernels, *, top: int) -> Exhibit:
         others="kernel",
         roles=[Role.NETWORK if item == COMMUNICATION else Role.GPU for item in categories],
     )
-    rest = [None] * (len(parts) > top)
+    rest = [None] * (len(rows) > top)
     more = (_text("full_name", [*names, *rest]), _text("category", [*categories, *rest]))
     return replace(found, columns=(*found.columns, *more))
 

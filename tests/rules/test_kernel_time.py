@@ -185,3 +185,12 @@ def test_recorded_stacks_are_named_where_the_host_is_the_limit() -> None:
     (found,) = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=slices)).findings
 
     assert "without with_stack=True" in found.advice
+
+
+def test_a_kernel_has_the_same_short_name_by_time_and_by_launches() -> None:
+    long, often = "void conv<float, 128>(int)", "void conv<float, 64>(int)"
+    gpu = [(long, 0.0, 90.0), (often, 90.0, 1.0), (often, 91.0, 1.0)]
+    result = run(RULE, rank_trace(gpu=gpu), params=RULE.params(top=1))
+
+    assert column(result, "top_by_time", "part")[0] == "conv<128>"
+    assert column(result, "top_by_launches", "part")[0] == "conv<64>"
