@@ -42,7 +42,7 @@ def read_rank(
     assert read is not None
     header, tables = read(ref, location, problems, is_whole=is_whole, on_progress=on_progress)
     remark_changes(location, problems)
-    tell_oddities(tables, key, problems)
+    tell_oddities(tables, key if ref.process is None else f"{key}, {ref.node}", problems)
     base_ns = header.base_ns or 0
     origin_ns = base_ns + tables.origin_ns
     if abs(origin_ns) > _LATEST_NS:
@@ -50,7 +50,8 @@ def read_rank(
         base_ns = origin_ns = 0
     extent_ns = extent_of(tables)
     # The note is silent: the report says once which traces were read.
-    counted = [SourceNote(text="", counts={Quality.FILES_READ: 1})] if extent_ns else []
+    counts = {Quality.FILES_READ: 1}
+    counted = [SourceNote(text="", path=key, counts=counts)] if extent_ns else []
     held: dict[str, Any] = {
         item.name: getattr(tables, item.name) for item in fields(tables) if item.name not in _APART
     }

@@ -196,16 +196,23 @@ def compose(
 
 
 def data_quality(notes: Sequence[SourceNote]) -> report.DataQuality:
-    """Return every counter (0 where nothing was counted) and the remarks with words."""
+    """Return every counter (0 where nothing was counted) and the remarks with words.
+
+    A file that several parts were read from counts once, and what is said of it is said once.
+    """
     counters = {
         quality.value: sum(note.counts.get(quality, 0) for note in notes) for quality in Quality
     }
-    return report.DataQuality(
-        counters=counters,
-        notes=tuple(
-            report.QualityNote(text=note.text, path=note.path) for note in notes if note.text
-        ),
+    n_read = {
+        note.path or place: note.counts[Quality.FILES_READ]
+        for place, note in enumerate(notes)
+        if Quality.FILES_READ in note.counts
+    }
+    counters[Quality.FILES_READ.value] = sum(n_read.values())
+    remarks = dict.fromkeys(
+        report.QualityNote(text=note.text, path=note.path) for note in notes if note.text
     )
+    return report.DataQuality(counters=counters, notes=tuple(remarks))
 
 
 def _interval_ms(intervals_ns: Iterable[int | None]) -> int | None:

@@ -11,7 +11,8 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import ReportgenError
-from reportgen.profile import Clock, JobProfile, RankTrace
+from reportgen.pipeline.compose import data_quality
+from reportgen.profile import Clock, JobProfile, RankTrace, SourceNote
 from sample_data.kernel_trace import FOLDER as KINETO
 from sample_data.kernel_trace import START_US
 from sample_data.nsight_report import REPORT, ReportTables, events_of
@@ -49,6 +50,14 @@ def test_processes_of_one_report_are_ranks_by_gpu() -> None:
         assert trace.steps.number.tolist() == list(range(4, 12))
         assert trace.path == "training.sqlite"
         assert trace.origin_ns - trace.base_ns == int(START_US) * 1000
+
+
+def test_a_report_of_two_processes_is_one_file_and_each_note_names_its_process() -> None:
+    _, traces = read(REPORT)
+    orphan = SourceNote(text="2 GPU operations have no launch.", path="training.sqlite, rank 0")
+    quality = data_quality([note for trace in traces for note in trace.notes] + [orphan] * 2)
+    assert quality.counters["files_read"] == 1
+    assert [note.path for note in quality.notes] == ["training.sqlite, rank 0"]
 
 
 def test_reports_say_their_rank_in_their_names(tmp_path: Path) -> None:

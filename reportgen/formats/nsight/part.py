@@ -82,7 +82,7 @@ def read_part(
         if on_progress is not None:
             on_progress(0, sum(file.size_bytes for file in ref.files))
     tell_empty(tables, name, problems, is_empty=not ref.files[0].size_bytes)
-    tell_left_out(tables, name, problems)
+    tell_left_out(tables, f"{name}, {ref.node}", problems)
     return header, tables
 
 
