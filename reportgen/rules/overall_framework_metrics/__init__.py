@@ -279,7 +279,7 @@ def _between(job: FrameworkSums) -> Finding | None:
             worst=worst,
         )
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
-    is_whole = worst is not None and worst.idle_ratio == 1
+    is_whole = worst is not None and worst.idle_ratio == 1 and not worst.is_fitted
     least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
     # A bound may be high since little is known: the observed time must be worth it as well.
     if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= kit.CHEAP_RATIO:

@@ -135,6 +135,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             grown_ns=item.grown_ns,
             idle_ratio=ratio,
             idle_at_most_ratio=most_ratio,
+            is_fitted=idle is not None,
             is_waiting_known=item.is_waiting_known,
             unused_ratio=unused_ratio,
             has_gpu=has_gpu,

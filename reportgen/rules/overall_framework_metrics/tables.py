@@ -54,7 +54,7 @@ class Between:
         copied_ns, grown_ns: what other causes take between steps, for which GPUs wait: copies from
             memory that is not pinned, and what grows.
         idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
-            first ``None`` if unknown.
+            first ``None`` if unknown. ``is_fitted``: samples say so.
         is_waiting_known: whether waits for batches were recorded.
         waited_ns: for how long it waits in addition for such work of the slowest node.
         unused_ratio: how much of the GPUs' time its node leaves unused from first to last work; of
@@ -73,6 +73,7 @@ class Between:
         lambda item: None if (share := _host_ratio(item)) is None else 100 * share, "%"
     )
     idle_at_most_ratio: float = 1.0
+    is_fitted: bool = False
     loop_ns: int
     is_waiting_known: bool
     waited_ns: float = 0.0

@@ -158,6 +158,16 @@ def test_copies_for_which_gpus_may_not_wait_are_no_known_cause(
     assert between.open_ratio == pytest.approx(open_ratio)
 
 
+@pytest.mark.parametrize("is_fitted", [True, False], ids=["by samples", "by events"])
+def test_four_hundredths_of_the_loop_count_only_where_events_show_them(is_fitted: bool) -> None:
+    measured = RULE.measure(job(0.0125), RULE.params())
+    (between,) = measured.between
+    between = replace(between, idle_ratio=1.0, idle_at_most_ratio=1.0, is_fitted=is_fitted)
+    outcome = RULE.judge([replace(measured, between=(between,))], RULE.params())
+
+    assert any(found and found.id == "FW-1" for found in outcome.findings) is not is_fitted
+
+
 def recorded_job(batch_s: float, *, between_s: float = 0.0, loader: bool = True) -> NodeProfile:
     """Return a node without GPUs, recorded by us: work with each batch, and behind each step."""
     rows: list[tuple[Any, ...]] = []
