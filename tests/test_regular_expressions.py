@@ -50,7 +50,7 @@ _FULLMATCHED = (
     "formats/nsight/detection.py", "formats/kineto/detection.py",
     "formats/tensorboard_events/__init__.py",
     "formats/recorder.py", "formats/sagemaker/job_files.py", "formats/tensorflow/__init__.py",
-    "formats/python_profile/names.py", "intake/listing.py", "intake/no_job.py",
+    "formats/python_profile/names.py", "intake/listing.py", "intake/one_job.py",
 )  # fmt: skip
 """Modules whose patterns other modules call, with ``fullmatch``, or which keep them in tables."""
 _MOST_S = 2.0

@@ -2,9 +2,17 @@
 
 from reportgen.formats.diagnostics import Diagnostics, printable
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
-from reportgen.formats.registry import FORMATS, claim, format_of, role_of
+from reportgen.formats.registry import (
+    FORMATS,
+    candidates,
+    claim,
+    claim_by_content,
+    format_of,
+    role_of,
+    stem_of,
+)
 
 __all__ = [
-    "FORMATS", "Claim", "Diagnostics", "EventFile", "FileRole", "Format", "claim", "format_of",
-    "printable", "role_of",
+    "FORMATS", "Claim", "Diagnostics", "EventFile", "FileRole", "Format", "candidates", "claim",
+    "claim_by_content", "format_of", "printable", "role_of", "stem_of",
 ]  # fmt: skip

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.format import Claim, FileRole, Format
 from reportgen.formats.gpu_csv import GPU_TABLES
 from reportgen.formats.horovod import HOROVOD
-from reportgen.formats.kineto.detection import KERNEL_TRACES
+from reportgen.formats.kineto.detection import KERNEL_TRACES, head_text
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.formats.python_profile.names import PYTHON_PAGES, PYTHON_PROFILES
 from reportgen.formats.sagemaker import job_files
@@ -16,6 +19,10 @@ from reportgen.formats.tensorboard_events import TENSORBOARD_EVENTS
 from reportgen.formats.tensorflow import TENSORFLOW_SUMMARIES, TENSORFLOW_TIMES, TENSORFLOW_TRACES
 from reportgen.formats.wandb import WANDB_RUNS
 from reportgen.formats.wandb.exports import WANDB_EXPORTS, WANDB_PARQUET
+
+_ENDINGS = re.compile(
+    r"(\.pt)?(\.trace)?(\.json|\.sqlite3?|\.wandb|\.csv|\.parquet)?(\.gz)?(\.tmp)?$"
+)
 
 FORMATS: tuple[Format, ...] = (
     job_files.END_MARKERS,
@@ -51,6 +58,33 @@ def claim(key: str) -> Claim | None:
     if found is None or key.isascii():
         return found
     return replace(found, node=printable(found.node), worker=printable(found.worker))
+
+
+def candidates(key: str, *, is_chosen: bool) -> list[Format]:
+    """Return the formats that an unclaimed file may be of, as its content has to show.
+
+    The name of a file that the user chose need not look like anything.
+    """
+    return [
+        item
+        for item in FORMATS
+        if item.claim_named is not None
+        and (is_chosen or (item.may_be is not None and item.may_be.fullmatch(key)))
+    ]
+
+
+def claim_by_content(key: str, head: bytes, among: Sequence[Format]) -> Claim | None:
+    """Return the claim on a file by its first bytes, or ``None`` when it is of no format."""
+    text = head_text(head)
+    found = next((item for item in among if item.looks_like(text)), None)
+    if found is None or found.claim_named is None:
+        return None
+    return found.claim_named(stem_of(key) or "timeline")
+
+
+def stem_of(key: str) -> str:
+    """Return a file's name without its folder and its endings."""
+    return printable(_ENDINGS.sub("", PurePosixPath(key).name))
 
 
 def format_of(format_id: str) -> Format:

@@ -16,7 +16,7 @@ from reportgen.formats.sagemaker.rule_results import (
     read_aws_result,
     rule_name_of,
 )
-from reportgen.intake.no_job import several
+from reportgen.intake.one_job import several
 from reportgen.profile import Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.storage import Location, ObjectInfo, open_location

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from reportgen.errors import LocationError
 from reportgen.formats import Diagnostics, FileRole, format_of
-from reportgen.intake.listing import MAX_LOOKED_INTO, OF_NODES, Found, look
+from reportgen.intake.found import OF_NODES, Found, files_of
+from reportgen.intake.listing import MAX_LOOKED_INTO, list_files
 from reportgen.intake.monitoring import monitored_job
+from reportgen.intake.one_job import one_job
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
@@ -60,7 +62,8 @@ def discover(
         AmbiguousJobError: several jobs lie under the path; the message lists them.
         ConfigError: this cycle was not recorded.
     """
-    found = look(path)
+    listing = list_files(path)
+    found = files_of(one_job(listing), listing)
     info = JobInfo(
         name=name or found.name,
         source=source or path,

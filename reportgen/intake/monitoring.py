@@ -20,7 +20,7 @@ from reportgen.formats.format import MonitoringReader
 from reportgen.formats.format import Progress as ToldProgress
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
 from reportgen.formats.tensorboard_events import without_host
-from reportgen.intake.listing import Found, claim_of
+from reportgen.intake.found import Found, claim_of
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows

@@ -17,7 +17,7 @@ from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.formats.nsight.names import TABLE_OF_TEXTS
 from reportgen.formats.nsight.part import opened
 from reportgen.formats.nsight.processes import Process, find_processes
-from reportgen.intake.listing import file_ref
+from reportgen.intake.found import file_ref
 from reportgen.profile import JobInfo, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order

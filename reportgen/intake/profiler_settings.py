@@ -8,7 +8,7 @@ from pathlib import Path
 from reportgen.errors import ConfigError, LocationError
 from reportgen.formats import Diagnostics, printable
 from reportgen.formats.sagemaker.profiler_config import MAX_BYTES, parse_profiler_config
-from reportgen.intake.listing import Found
+from reportgen.intake.found import Found
 from reportgen.plain_files import read_named
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profile.job import FileRef

@@ -20,7 +20,7 @@ from reportgen.formats.kineto.detection import (
 )
 from reportgen.formats.kineto.header import read_header
 from reportgen.intake.listing import of_each
-from reportgen.intake.no_job import several
+from reportgen.intake.one_job import several
 from reportgen.profile import JobInfo, NodeId, PartRef
 from reportgen.profile.job import FileRef
 from reportgen.storage import Location

@@ -7,7 +7,7 @@ from dataclasses import replace
 from reportgen.formats import Diagnostics, EventFile, FileRole, claim, format_of, role_of
 from reportgen.formats.format import Progress
 from reportgen.formats.sagemaker.minute_files import SystemFile
-from reportgen.intake.listing import claim_of
+from reportgen.intake.found import claim_of
 from reportgen.intake.monitoring import is_monitored, read_monitored
 from reportgen.intake.node_clocks import ahead_of, moved_spans, moved_system, on_own_clock
 from reportgen.intake.open_part import open_part, remark_changes
