@@ -8,11 +8,11 @@ from pathlib import Path
 
 from reportgen.intake import discover
 from reportgen.pipeline.compose import compose_report
-from reportgen.pipeline.work import rules_for, work_on
+from reportgen.pipeline.work import work_on
 from reportgen.report import Report
 from reportgen.results import Finding, RuleId, Severity, Status
 from reportgen.rules.registry import all_rules
-from reportgen.rules.runner import judge_all
+from reportgen.rules.runner import judge_all, rules_for
 from reportgen.rules.settings import resolve_params
 
 

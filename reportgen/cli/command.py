@@ -270,6 +270,9 @@ def command(
     opens: bool,
     force: bool,
     fail_on: str | None,
+    since: str | None,
+    until: str | None,
+    steps: str | None,
     quiet: bool,
     verbose: int,
     **passed_on: Any,
@@ -314,12 +317,14 @@ def command(
         TimelineDetail,
         make_remote_report,
         make_report,
+        wanted_range,
     )
 
     options = Options(
         path=path,
         output=output if isinstance(output, Path) else Path(),
         settings=given,
+        wanted=wanted_range(since, until, steps),
         rules=tuple(part for part in rules.split(",") if part.strip()),
         formats=frozenset(map(OutputFormat, formats)),
         timeline=TimelineDetail(timeline),

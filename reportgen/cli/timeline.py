@@ -54,7 +54,15 @@ class RanksType(click.ParamType[frozenset[int]]):
 @click.option("--force", is_flag=True, help="Replace a file.")
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(path: str, output: str, quiet: bool, **passed_on: Any) -> None:
+def command(
+    path: str,
+    output: str,
+    since: str | None,
+    until: str | None,
+    steps: str | None,
+    quiet: bool,
+    **passed_on: Any,
+) -> None:
     """Write the events of a job as a timeline that ui.perfetto.dev and chrome://tracing open.
 
     PATH is that of `reportgen report`: a job or kernel traces, a folder, a file or
@@ -64,9 +72,11 @@ def command(path: str, output: str, quiet: bool, **passed_on: Any) -> None:
     """
     if output == _STDOUT and sys.stdout.isatty():
         raise click.UsageError("-o - writes bytes, and standard output is a terminal.")
+    from reportgen.pipeline import wanted_range
     from reportgen.pipeline.timeline import TimelineOptions, make_timeline
 
-    options = TimelineOptions(path=path, output=output, **passed_on)
+    wanted = wanted_range(since, until, steps)
+    options = TimelineOptions(path=path, output=output, wanted=wanted, **passed_on)
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_timeline(options, watcher)
     for remark in () if quiet else made.remarks:

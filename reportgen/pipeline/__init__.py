@@ -14,6 +14,7 @@ from reportgen.pipeline.options import (
     TimelineDetail,
     Watcher,
 )
+from reportgen.pipeline.wanted import wanted_range
 
 if TYPE_CHECKING:
     from reportgen.pipeline.make import make_report
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_FORMATS", "MadeReport", "Options", "OutputFormat", "TimelineDetail", "Watcher",
-    "make_remote_report", "make_report",
+    "make_remote_report", "make_report", "wanted_range",
 ]  # fmt: skip
 
 _HOMES = {"make_report": "make", "make_remote_report": "remote"}

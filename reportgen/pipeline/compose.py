@@ -20,7 +20,7 @@ from reportgen.report import codec
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import encode
 from reportgen.storage import DescribedJob
-from reportgen.units import NS_PER_MS, seconds
+from reportgen.units import NS_PER_MS, NS_PER_S
 
 _LONGEST_SOURCE = 4_096
 """Characters of a path. Source: PATH_MAX of Linux."""
@@ -108,7 +108,7 @@ def _recording_of(parts: Sequence[Measured]) -> Recording | None:
             RecordedNode(
                 node=part.node,
                 gpus=monitoring.gpus,
-                interval_s=None if part.interval_ns is None else seconds(part.interval_ns),
+                interval_s=None if part.interval_ns is None else part.interval_ns / NS_PER_S,
             )
             for part, monitoring in monitored
         ),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reportgen.errors import ConfigError
-from reportgen.intake import AwsFolder
+from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
+from reportgen.intake import AwsFolder, read_aws_folder
 from reportgen.pipeline.compose import compose
+from reportgen.pipeline.options import MadeReport, Options, Watcher, check_uncut
+from reportgen.pipeline.products import open_products, publish
+from reportgen.pipeline.timing import timed
 from reportgen.profile import Clock
 from reportgen.profile.system import device_order
 from reportgen.report import Extent, JobHeader, Report
@@ -15,11 +18,39 @@ from reportgen.results import JsonValue, RuleId
 from reportgen.results.codec import encode_beside
 from reportgen.rules.aws.imported import has_gpus, judge_imported, with_gpu_samples
 from reportgen.rules.base import AnyRule
+from reportgen.rules.registry import all_rules
+from reportgen.rules.settings import select_rules
+from reportgen.store import save
 from reportgen.units import NS_PER_US
 
 _US_PER_S = 1_000_000
 _LATEST_US = 9_200_000_000_000_000
 """About the year 2261: int64 nanoseconds end there."""
+
+
+def make_from_aws(options: Options, watcher: Watcher) -> MadeReport | None:
+    """Make the report of SageMaker's rule results; ``None`` where there are none.
+
+    Raises:
+        ReportgenError: they cannot be read, or what was asked for needs the data.
+    """
+    rules = all_rules(options.plugins)
+    try:
+        folder = read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
+    except (AmbiguousJobError, PlaceError):
+        raise
+    except LocationError:
+        return None
+    if folder is None:
+        return None
+    chosen = select_rules(rules, options.rules) if options.rules else rules
+    check_uncut(options)
+    with timed(watcher, "rules") as step:
+        report = import_results(folder, chosen, settings=options.settings)
+        step.text = f"imported {len(report.results)} rules of SageMaker"
+    with open_products(options, watcher) as products:
+        save(report, products.staging.results)
+        return publish(products, report)
 
 
 def import_results(

@@ -7,13 +7,13 @@ from dataclasses import replace
 from reportgen.engine import scheduler_of
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import discover, settings_of, with_settings
-from reportgen.pipeline.from_results import make_from_results, make_page
+from reportgen.pipeline.from_results import make_from_results
 from reportgen.pipeline.judging import judge
 from reportgen.pipeline.measuring import measure
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.planning import plan
-from reportgen.pipeline.products import open_products, publish
-from reportgen.pipeline.ranges import cut, wanted_range
+from reportgen.pipeline.products import make_page, open_products, publish
+from reportgen.pipeline.ranges import cut
 from reportgen.pipeline.report_timeline import add_timeline, with_lanes
 from reportgen.pipeline.same_input import input_digest, note_input, report_of_same_input
 from reportgen.pipeline.timing import timed
@@ -34,7 +34,6 @@ def make_report(
         ReportgenError: with the exit code that the command will return.
     """
     scheduler = scheduler_of(options.engine)
-    wanted = wanted_range(options.since, options.until, options.steps)
     asked = None if options.profiler_config is None else settings_of(options.profiler_config)
     options = _with_thresholds(_named(options))
     try:
@@ -42,7 +41,7 @@ def make_report(
     except (AmbiguousJobError, PlaceError):
         raise
     except LocationError:
-        made = make_from_results(options, wanted, watcher)
+        made = make_from_results(options, watcher)
         if made is None:
             raise
         return made
@@ -51,14 +50,16 @@ def make_report(
     earlier = report_of_same_input(digest, options)
     if earlier is not None:
         return make_page(earlier, options.output / OUTPUT_FOLDER, options, watcher)
-    work = cut(whole, wanted, watcher)
+    work = cut(whole, options.wanted, watcher)
     with open_products(options, watcher, job=whole.job, kernel=kernel) as products:
         results = products.staging.results
         work = with_lanes(work, products.staging.folder)
         outcome = measure(work, watcher)
         report = judge(work, outcome, options, watcher)
         save(report, results)
-        report = add_timeline(report, work, options.timeline, watcher, folder=results)
+        report = add_timeline(
+            report, work, outcome, detail=options.timeline, watcher=watcher, folder=results
+        )
         note_input(digest, whole, options, outcome=outcome, folder=results)
         return publish(products, report)
 

@@ -17,7 +17,7 @@ from reportgen.engine import (
     LostItemsError,
     ProcessExecutor,
 )
-from reportgen.errors import LocationError, writing
+from reportgen.errors import LocationError
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import Measured, StagedAt, work_on
@@ -67,7 +67,6 @@ def measure(work: MeasuringTask, watcher: Watcher) -> Outcome:
     """
     with timed(watcher, "reading") as step:
         measured, missing = _run(work, watcher)
-        _put_lanes(measured, work)
         read_s = max((part.read_s for part in measured), default=0.0)
         logger.info("read %d rows from %d files in %.2f s", *_amount(measured), read_s)
         step.text = f"measured {len(measured)} nodes or ranks"
@@ -158,15 +157,4 @@ def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRe
             return do(part)
         here = replace(lanes, folder=Path(folder))
         measured = do(part, lanes=here)
-        return replace(measured, lanes=here.of(part).read_bytes())
-
-
-def _put_lanes(measured: Sequence[Measured], work: MeasuringTask) -> None:
-    """Write the files of lanes that came back from elsewhere."""
-    parts = {part.node: part for part in work.job.parts}
-    for one in measured:
-        if one.lanes and work.lanes is not None:
-            path = work.lanes.of(parts[one.node])
-            with writing(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(one.lanes)
+        return replace(measured, lanes=here.of(part.node).read_bytes())

@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
+from reportgen.errors import ConfigError
+from reportgen.pipeline.wanted import Wanted
 from reportgen.report import Report
 from reportgen.storage import DescribedJob
 from reportgen.text import format_bytes, format_count
@@ -46,7 +48,7 @@ class Options:
         rules: ids of the rules to run; empty means all.
         plugins: modules with rules of the user's own.
         notebook: the user's notebook instead of ours.
-        since, until, steps: the range to look at, as the user wrote it; steps as ``FIRST:LAST``.
+        wanted: the range to look at; ``None`` for the whole job.
         cycle: which cycle of a profiler with a schedule, 1 is the newest.
         utc_offset_s: how far times of the input that name no zone are ahead of UTC.
         formats: what to make of the results, which are written in any case.
@@ -68,9 +70,7 @@ class Options:
     plugins: tuple[str, ...] = ()
     notebook: Path | None = None
     theme: str = "auto"
-    since: str | None = None
-    until: str | None = None
-    steps: str | None = None
+    wanted: Wanted | None = None
     cycle: int = 1
     utc_offset_s: int | None = None
     formats: frozenset[OutputFormat] = DEFAULT_FORMATS
@@ -80,6 +80,24 @@ class Options:
     engine: str = "auto"
     allows_missing: bool = False
     described: DescribedJob | None = None
+
+
+def check_uncut(options: Options) -> None:
+    """Refuse a range, or another cycle than the newest, for results that are already there.
+
+    Raises:
+        ConfigError: one of them was asked for.
+    """
+    if options.cycle != 1:
+        raise ConfigError(
+            "Saved results cannot show another cycle of the profiler.",
+            hint="Pass the kernel traces, or leave --cycle out.",
+        )
+    if options.wanted is not None:
+        raise ConfigError(
+            "Saved results cannot be cut to a range any more.",
+            hint="Pass the raw profiler output of the job, or leave the range out.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

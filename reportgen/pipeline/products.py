@@ -151,6 +151,18 @@ def publish(products: Products, report: Report) -> MadeReport:
     return MadeReport(path=options.output / path, files=files, report=report)
 
 
+def make_page(report: Report, saved: Path, options: Options, watcher: Watcher) -> MadeReport:
+    """Make the page of a saved report again, into the folder around it or another one."""
+    target = options.output / store.OUTPUT_FOLDER
+    keeps_results = target.exists() and target.samefile(saved)
+    with open_products(options, watcher, keeps_results=keeps_results) as products:
+        results = products.staging.results
+        store.copy_results(saved, results)
+        if report.timeline_data is not None:
+            (results / store.TIMELINE_FILE).write_bytes(report.timeline_data)
+        return publish(products, report)
+
+
 def _write_summary(products: Products, report: Report) -> None:
     if OutputFormat.MD in products.options.formats:
         with timed(products.watcher, "summary") as step:

@@ -1,105 +1,24 @@
-"""Which part of a job was asked for: ``--from``, ``--to`` and ``--steps``."""
+"""A job cut to the range that was asked for."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from reportgen.arrays import Instants
-from reportgen.errors import ConfigError, LocationError
+from reportgen.errors import LocationError
 from reportgen.intake import cut_job, read
 from reportgen.pipeline.measuring import MeasuringTask
 from reportgen.pipeline.options import Watcher
 from reportgen.pipeline.timing import timed
+from reportgen.pipeline.wanted import Wanted
 from reportgen.profile import NO_STEP, JobProfile, NodeProfile, PartRef, SpanTable, TimeRange
-from reportgen.units import iso_utc, parse_instant
-
-_STEPS = re.compile(r"(\d{1,18})?:(\d{1,18})?")
-
+from reportgen.units import iso_utc
 
 StepTimes = tuple[Instants, Instants, Instants]
 """Number, start and end of some steps, (n,) each, ns UTC."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """The range that was asked for, in time or in steps; both ends are included."""
-
-    time: TimeRange | None = None
-    steps: tuple[int | None, int | None] | None = None
-
-
-def wanted_range(since: str | None, until: str | None, steps: str | None) -> Wanted | None:
-    """Return the range of ``--from``, ``--to`` and ``--steps``; ``None`` for the whole job.
-
-    Raises:
-        ConfigError: a value that cannot be read, a range whose end lies before its start, or
-            both times and steps.
-    """
-    if steps is not None:
-        if since is not None or until is not None:
-            raise ConfigError(
-                "--steps cannot be combined with --from and --to.", hint="Pass one of them."
-            )
-        return Wanted(steps=_parse_steps(steps))
-    if since is None and until is None:
-        return None
-    from_ns = None if since is None else parse_time("--from", since)
-    to_ns = None if until is None else parse_time("--to", until)
-    if from_ns is not None and to_ns is not None and from_ns > to_ns:
-        raise ConfigError(
-            f"--from {since} lies after --to {until}.", hint="Exchange the two, or pass one."
-        )
-    return Wanted(time=TimeRange(from_ns=from_ns, to_ns=to_ns))
-
-
-def parse_time(option: str, text: str) -> int:
-    """Return the instant that an option names, in ns.
-
-    Raises:
-        ConfigError: it is no time; the message names the option.
-    """
-    try:
-        return parse_instant(text)
-    except ValueError as err:
-        raise ConfigError(
-            f"{option} {text!r} is no time.",
-            hint="Write ISO 8601 (2026-07-01T10:00:00Z) or Unix seconds (1783071021.5).",
-        ) from err
-
-
-def _parse_steps(text: str) -> tuple[int | None, int | None]:
-    match = _STEPS.fullmatch(text.strip())
-    if match is None or text.strip() == ":":
-        raise ConfigError(
-            f"--steps {text!r} is no range of steps.",
-            hint="Write FIRST:LAST, for example 100:200, 100: or :200; both ends are included.",
-        )
-    first, last = (None if part is None else int(part) for part in match.groups())
-    if first is not None and last is not None and first > last:
-        raise ConfigError(f"--steps {text}: the first step lies after the last.")
-    return first, last
-
-
-def check_uncut(wanted: Wanted | None, cycle: int = 1) -> None:
-    """Refuse a range, or another cycle than the newest, for results that are already there.
-
-    Raises:
-        ConfigError: one of them was asked for.
-    """
-    if cycle != 1:
-        raise ConfigError(
-            "Saved results cannot show another cycle of the profiler.",
-            hint="Pass the kernel traces, or leave --cycle out.",
-        )
-    if wanted is not None:
-        raise ConfigError(
-            "Saved results cannot be cut to a range any more.",
-            hint="Pass the raw profiler output of the job, or leave the range out.",
-        )
 
 
 def cut(work: MeasuringTask, wanted: Wanted | None, watcher: Watcher) -> MeasuringTask:

@@ -44,7 +44,7 @@ def input_digest(work: MeasuringTask, options: Options) -> str:
             digest.update(repr(state).encode("utf-8", "surrogatepass"))
     parts = [replace(part, files=()) for part in work.job.parts]
     asked = (
-        options.since, options.until, options.steps, options.cycle, options.source,
+        options.wanted, options.cycle, options.source,
         options.timeline, options.described, settings_to_send(),
     )  # fmt: skip
     identity = (

@@ -20,9 +20,10 @@ from reportgen.errors import (
 from reportgen.intake import discover
 from reportgen.pipeline.options import Watcher
 from reportgen.pipeline.places import check_output
-from reportgen.pipeline.ranges import apply_range, wanted_range
+from reportgen.pipeline.ranges import apply_range
 from reportgen.pipeline.timeline_parts import write_parts
 from reportgen.pipeline.timing import timed
+from reportgen.pipeline.wanted import Wanted
 from reportgen.profile import JobProfile
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, is_job_name, is_remote, open_location, training_job
@@ -42,7 +43,7 @@ class TimelineOptions:
     Attributes:
         path: a job or kernel traces.
         output: the file or object to write; ``-`` is standard output.
-        since, until, steps: the range to show, as the user wrote it.
+        wanted: the range to show; ``None`` for the whole job.
         cycle: which cycle of a profiler with a schedule, 1 is the newest.
         ranks: the ranks to show; empty means all.
         force: replace a file.
@@ -50,9 +51,7 @@ class TimelineOptions:
 
     path: str
     output: str
-    since: str | None = None
-    until: str | None = None
-    steps: str | None = None
+    wanted: Wanted | None = None
     cycle: int = 1
     ranks: frozenset[int] = frozenset()
     force: bool = False
@@ -72,14 +71,13 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
     Raises:
         ReportgenError: with the exit code that the command will return.
     """
-    wanted = wanted_range(options.since, options.until, options.steps)
     _check_output(options)
     with timed(watcher, "listing") as step:
         job = _of_ranks(_listed(options.path, options.cycle), options.ranks)
         step.text = f"listed {len(job.parts)} nodes or ranks"
-    if wanted is not None:
+    if options.wanted is not None:
         with timed(watcher, "range") as step:
-            job, step.text = apply_range(job, wanted)
+            job, step.text = apply_range(job, options.wanted)
     with _opened(options.output) as stream, timed(watcher, "writing") as step:
         writer = ChromeWriter(stream)
         remarks = write_parts(job, writer, watcher)

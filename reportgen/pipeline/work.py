@@ -14,12 +14,10 @@ import numpy as np
 from reportgen.arrays import Floats
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.intake import Progress, read
-from reportgen.intake.monitoring import is_monitored
 from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
     Clock,
-    JobProfile,
     NodeId,
     NodeProfile,
     PartRef,
@@ -32,8 +30,8 @@ from reportgen.profile import (
 from reportgen.profile.monitoring import Monitoring
 from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
-from reportgen.rules.base import AnyRule, Need
-from reportgen.rules.runner import measure_part, reads
+from reportgen.rules.base import AnyRule
+from reportgen.rules.runner import measure_part
 from reportgen.rules.timeline import RULE as TIMELINE
 from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
@@ -71,9 +69,9 @@ class StagedAt:
     folder: Path
     n_parts: int
 
-    def of(self, ref: PartRef) -> Path:
+    def of(self, node: NodeId) -> Path:
         """Return the file of a part."""
-        return self.folder / _name_of(ref)
+        return self.folder / sha256(node.encode()).hexdigest()[:16]
 
 
 def work_on(
@@ -91,7 +89,7 @@ def work_on(
     measurements = PackedMeasurements(measure_part(part, rules, params))
     if lanes is not None:
         communication = params[TIMELINE.id].communication_names
-        stage(lanes_of(part, communication), lanes.of(ref), n_parts=lanes.n_parts)
+        stage(lanes_of(part, communication), lanes.of(ref.node), n_parts=lanes.n_parts)
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:
@@ -125,18 +123,6 @@ def _lacks(part: NodeProfile | RankTrace) -> tuple[SourceNote, ...]:
 
 def _told(monitoring: Monitoring | None) -> Monitoring | None:
     return None if monitoring is None else replace(monitoring, progress=())
-
-
-def _name_of(ref: PartRef) -> str:
-    return sha256(ref.node.encode()).hexdigest()[:16]
-
-
-def rules_for(job: JobProfile, rules: Sequence[AnyRule]) -> tuple[AnyRule, ...]:
-    """Return the rules that read a kind of part which the job has."""
-    kinds = {part.rank is not None for part in job.parts}
-    if not any(is_monitored(part) for part in job.parts):
-        rules = [rule for rule in rules if Need.PROGRESS not in rule.needs]
-    return tuple(rule for rule in rules if any(reads(rule, is_rank=kind) for kind in kinds))
 
 
 def extent_of(part: NodeProfile) -> Extent:

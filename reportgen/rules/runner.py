@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from reportgen import results
-from reportgen.profile import RankTrace
+from reportgen.profile import JobProfile, RankTrace
 from reportgen.results.codec import decode, encode
 from reportgen.rules.base import AnyRule, Need, Outcome, Part, param_values
 
@@ -53,6 +53,22 @@ def reads(rule: AnyRule, *, is_rank: bool) -> bool:
     """Return whether a rule measures parts that are ranks, or parts that are nodes."""
     kinds = {need is Need.KERNELS for need in rule.needs} or {False}
     return is_rank in kinds
+
+
+def rules_for(
+    job: JobProfile, rules: Sequence[AnyRule], *, has_progress: bool = False
+) -> tuple[AnyRule, ...]:
+    """Return the rules that read a kind of part which the job has.
+
+    ``has_progress``: another monitoring program may have logged how fast the job advanced.
+    """
+    kinds = {part.rank is not None for part in job.parts}
+    return tuple(
+        rule
+        for rule in rules
+        if (has_progress or Need.PROGRESS not in rule.needs)
+        and any(reads(rule, is_rank=kind) for kind in kinds)
+    )
 
 
 def judge_all(

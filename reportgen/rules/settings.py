@@ -9,6 +9,7 @@ import difflib
 import logging
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,11 +40,23 @@ def resolve_params(rules: Sequence[AnyRule], settings: Mapping[str, object]) -> 
     Raises:
         ConfigError: an unknown rule or parameter, or a value out of range.
     """
-    chosen: dict[RuleId, dict[str, Scalar]] = {rule.id: {} for rule in rules}
+    chosen = checked_settings(rules, settings)
+    return {rule.id: rule.params(**chosen.get(rule.id, {})) for rule in rules}
+
+
+def checked_settings(
+    rules: Sequence[AnyRule], settings: Mapping[str, object]
+) -> dict[RuleId, dict[str, Scalar]]:
+    """Return the values that were set, by rule and parameter.
+
+    Raises:
+        ConfigError: an unknown rule or parameter, or a value out of range.
+    """
+    chosen: dict[RuleId, dict[str, Scalar]] = defaultdict(dict)
     for key, value in without_former(settings).items():
         rule, spec = find_param(rules, key)
         chosen[rule.id][spec.name] = checked_value(f"{rule.id}.{spec.name}", spec, value)
-    return {rule.id: rule.params(**chosen[rule.id]) for rule in rules}
+    return chosen
 
 
 def without_former(settings: Mapping[str, object]) -> dict[str, object]:

@@ -8,14 +8,13 @@ import pytest
 
 from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, discover, read, read_node
+from reportgen.pipeline.options import Options, check_uncut
 from reportgen.pipeline.ranges import (
     apply_range,
-    check_uncut,
     numbered_steps,
-    parse_time,
     range_of_steps,
-    wanted_range,
 )
+from reportgen.pipeline.wanted import parse_time, wanted_range
 from reportgen.profile import NodeProfile, RankTrace, TimeRange
 from tests.builders import (
     START_S,
@@ -73,9 +72,9 @@ def test_a_range_needs_an_order_and_one_kind_of_ends() -> None:
     both = known(wanted_range("10", "10", None))
     assert both.time == TimeRange(from_ns=10 * NS_PER_S, to_ns=10 * NS_PER_S)
     with pytest.raises(ConfigError, match="cannot be cut"):
-        check_uncut(both)
+        check_uncut(Options(path="job", output=Path(), wanted=both))
     with pytest.raises(ConfigError, match="another cycle"):
-        check_uncut(None, 2)
+        check_uncut(Options(path="job", output=Path(), cycle=2))
 
 
 @pytest.fixture

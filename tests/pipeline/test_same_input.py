@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reportgen.errors import WouldOverwriteError
-from reportgen.pipeline import Options, OutputFormat, make_report, measuring
+from reportgen.pipeline import Options, OutputFormat, make_report, measuring, wanted_range
 from reportgen.pipeline.work import work_on
 from tests.builders import Quiet, write_system
 from tests.s3_server import Bucket
@@ -88,7 +88,7 @@ def test_what_the_digest_says_is_no_part_of_the_report(job: Path, tmp_path: Path
     [
         {"settings": {"LowGPUUtilization.threshold_p95": 60}},
         {"rules": ("LowGPUUtilization",)},
-        {"since": "2026-07-01T00:00:00Z", "until": "2027-07-01T00:00:00Z"},
+        {"wanted": wanted_range("2026-07-01T00:00:00Z", "2027-07-01T00:00:00Z", None)},
         {"name": "another"},
         {"timeline": "off"},
         {"force": True},

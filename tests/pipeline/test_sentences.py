@@ -11,10 +11,10 @@ import pytest
 from reportgen.intake import discover, read_aws_folder
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import import_results
-from reportgen.pipeline.work import rules_for, work_on
+from reportgen.pipeline.work import work_on
 from reportgen.report import Report
 from reportgen.rules.registry import BUILTIN_RULES
-from reportgen.rules.runner import judge_all
+from reportgen.rules.runner import judge_all, rules_for
 from reportgen.rules.settings import resolve_params
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS, Fault, JobSpec

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reportgen.errors import WouldOverwriteError
-from reportgen.pipeline import Options, TimelineDetail, make_report
+from reportgen.pipeline import Options, TimelineDetail, make_report, wanted_range
 from reportgen.pipeline.options import OutputFormat
 from reportgen.report import Report
 from reportgen.results import RuleId
@@ -98,7 +98,7 @@ def test_everything_is_one_window(tmp_path: Path) -> None:
 
 
 def test_a_range_of_steps_cuts_the_timeline(whole: tuple[Path, Report], tmp_path: Path) -> None:
-    made(FOLDER, tmp_path, steps="5:6")
+    made(FOLDER, tmp_path, wanted=wanted_range(None, None, "5:6"))
     cut = timeline_in(tmp_path)
     assert 0 < shown(cut) < shown(timeline_in(whole[0]))
     steps = {

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from reportgen.intake import discover
-from reportgen.pipeline.work import rules_for, work_on
+from reportgen.pipeline.work import work_on
 from reportgen.profile import Clock, JobProfile
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule, Need, Part
 from reportgen.rules.registry import BUILTIN_RULES
-from reportgen.rules.runner import judge_all
+from reportgen.rules.runner import judge_all, rules_for
 from reportgen.rules.settings import resolve_params
 from tests.builders import write_system
 from tests.traces import ranked, write_trace

@@ -10,10 +10,10 @@ import pytest
 
 from reportgen import intake
 from reportgen.pipeline.compose import compose_report
-from reportgen.pipeline.work import rules_for, work_on
+from reportgen.pipeline.work import work_on
 from reportgen.results.codec import encode
 from reportgen.rules.registry import all_rules
-from reportgen.rules.runner import judge_all
+from reportgen.rules.runner import judge_all, rules_for
 from reportgen.rules.settings import resolve_params
 from sample_data.kernel_trace import BASE_NS, N_RANKS
 from sample_data.nsight_report import Event, ReportTables, Schema, events_of
