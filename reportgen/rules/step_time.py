@@ -61,8 +61,9 @@ LOADER = replace(
     advice="""Make the slow batches cheaper to load, or load further ahead: num_workers and
         prefetch_factor of the DataLoader.""",
 )
-PERIODS = "Time from step to step: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
-GPU_TIMES = "Step durations on the GPU: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
+PERIODS, GPU_TIMES = "Time from step to step", "Step durations on the GPU"
+SPREAD = "{what}: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
+ONE_STEP = "{what}: {p50_ns:ns}"
 FROM_TO = "From the start of a step to the start of the next one."
 ON_GPU_FROM_TO = (
     "From the start of the first GPU operation that a step launched to the end of its last one."
@@ -289,17 +290,23 @@ def _histograms(
         yield _histogram(
             "gpu_step_times",
             with_gpu,
-            title=write(GPU_TIMES, **on_gpu),
+            title=_title(GPU_TIMES, on_gpu),
             caption=ON_GPU_FROM_TO,
             role=results.Role.GPU,
         )
     yield _histogram(
         "step_times",
         [(rank, rank.steps.period_ns) for rank in traced],
-        title=write(PERIODS, **every),
+        title=_title(PERIODS, every),
         caption=FROM_TO,
         role=results.Role.STEP,
     )
+
+
+def _title(what: str, times: Mapping[str, Any]) -> str:
+    """Return the title of a histogram; equal times, as of one step, have no percentiles."""
+    is_one = times["p50_ns"] == times["max_ns"]
+    return write(ONE_STEP if is_one else SPREAD, what=what, **times)
 
 
 def _histogram(

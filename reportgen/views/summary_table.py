@@ -10,7 +10,15 @@ from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views import tables
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.validation import BAND_PARTS, bands_of
-from reportgen.views.values import Shown, exactly, format_instants, heading_of, shorten, shown_value
+from reportgen.views.values import (
+    Shown,
+    exactly,
+    format_edges,
+    format_instants,
+    heading_of,
+    shorten,
+    shown_value,
+)
 
 CONDENSED_ROWS = 24
 _MOST_CONDENSED_LINES = 6
@@ -23,9 +31,9 @@ def data_of(
     """Return the numbers behind a chart; curves are condensed to a few rows with extremes."""
     what = "points"
     if exhibit.kind is ExhibitKind.HISTOGRAM:
-        table = tables.table_of(
-            _of_filled_bins(exhibit), is_unix=is_unix, file=file, most_cells=most_cells
-        )
+        filled = _of_filled_bins(exhibit)
+        table = tables.table_of(filled, is_unix=is_unix, file=file, most_cells=most_cells)
+        table = _with_edges(table, filled)
         return replace(table, remark=f"Empty bins are left out. {table.remark}".strip())
     if exhibit.kind is ExhibitKind.HEATMAP:
         table, what = _by_row(exhibit), "cells"
@@ -47,6 +55,19 @@ def _of_filled_bins(exhibit: Exhibit) -> Exhibit:
         for column in exhibit.columns
     )
     return replace(exhibit, columns=tuple(columns))
+
+
+def _with_edges(table: tables.TableInfo, filled: Exhibit) -> tables.TableInfo:
+    """Return a table of bins whose first two cells, the edges, look as different as they are."""
+    sides = [numbers(column.values) for column in filled.columns[:2]]
+    texts = format_edges([value for side in sides for value in side], filled.columns[0].unit)
+    edges = list(zip(texts[: filled.n_rows], texts[filled.n_rows :], strict=True))
+    cells = [*table.rows, *table.folded]
+    rows = tuple(
+        (replace(row[0], text=start), replace(row[1], text=end), *row[2:])
+        for row, (start, end) in zip(cells, edges, strict=False)
+    )
+    return replace(table, rows=rows[: len(table.rows)], folded=rows[len(table.rows) :])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ _FEW_DECIMALS_FROM = 1_000.0
 _WHOLE_SECONDS_FROM_S, _WHOLE_SECONDS_ALWAYS_FROM_S = 10.0, 3600.0
 """Between these lengths, whole seconds only where they are as far apart as the length says."""
 _FINE_WITHIN_S = 10.0
+_MOST_DECIMALS = 9
+"""Of seconds: nanoseconds, in which times are counted."""
 _PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
 _HEADINGS = {
@@ -155,6 +157,30 @@ def format_value(value: Scalar, unit: str) -> str:
     if number == "1" and _COUNTED.search(counted):
         counted = counted[:-1]  # 1 step
     return f"{number} {counted}".rstrip() if unit else number
+
+
+def format_edges(values: Sequence[float | None], unit: str) -> list[str]:
+    """Write values that lie close together, as edges of bins, so that different ones look it.
+
+    Example:
+        >>> format_edges((117_900.0, 118_100.0, 118_300.0), "us")
+        ['117.9 ms', '118.1 ms', '118.3 ms']
+    """
+    texts, n_distinct = [format_value(value, unit) for value in values], len(set(values))
+    if unit not in SECONDS_PER:
+        return texts
+    top_s = max((abs(value) for value in values if value), default=0.0) * SECONDS_PER[unit]
+    name = next((name for name in ("s", "ms", "us") if top_s >= SECONDS_PER[name]), "ns")
+    scale, decimals = SECONDS_PER[unit] / SECONDS_PER[name], 0
+    while len(set(texts)) < n_distinct and decimals < _MOST_DECIMALS:
+        decimals += 1
+        texts = [
+            ABSENT
+            if value is None
+            else f"{value * scale:,.{decimals}f} {'µs' if name == 'us' else name}"
+            for value in values
+        ]
+    return texts
 
 
 def _three_digits(value: float) -> float:

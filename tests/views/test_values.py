@@ -116,6 +116,20 @@ def test_a_short_duration_is_rounded_in_its_own_unit_as_in_sentences():
     assert values.format_value(1_250_000.0, "us") == "1.25 s"
 
 
+@pytest.mark.parametrize(
+    ("edges", "unit", "texts"),
+    [
+        ((100e3, 118e3), "us", ["100 ms", "118 ms"]),
+        ((117.94, 118.02, 118.1), "ms", ["117.9 ms", "118.0 ms", "118.1 ms"]),
+        ((53.9, 54.1), "us", ["53.9 µs", "54.1 µs"]),
+        ((125.2, 125.4), "s", ["125.2 s", "125.4 s"]),
+        ((None, 2.0), "s", ["–", "2 s"]),
+    ],
+)
+def test_edges_of_bins_look_as_different_as_they_are(edges, unit, texts):
+    assert values.format_edges(edges, unit) == texts
+
+
 def test_a_long_name_keeps_both_ends_and_the_whole_is_at_hand():
     name = "void cutlass::Kernel<" + "x" * 300 + ">(Params)"
     shown = values.shorten(name)

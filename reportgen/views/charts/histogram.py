@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 from reportgen.results import ColumnType, Exhibit
 from reportgen.text import phase_words
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import inks_of_columns
-from reportgen.views.values import format_value, heading_of
+from reportgen.views.values import format_edges, format_value, heading_of
 
 MOST_GROUPS = 16
 _MARKED = {"p50_s": "p50", "p95_s": "p95", "p99_s": "p99"}
@@ -70,12 +71,13 @@ def histogram_of(exhibit: Exhibit) -> HistogramDrawing:
     low, high = start[0] or 0.0, end[-1] or 0.0
     bins = [(left or 0.0, right or 0.0) for left, right in zip(start, end, strict=True)]
     edges = [(_pct_of(left, low, high), _pct_of(right, low, high)) for left, right in bins]
-    words = [f"{format_value(left, unit)} – {format_value(right, unit)}" for left, right in bins]
+    said_edges = format_edges([low, *(right for _, right in bins)], unit)
+    words = [f"{left} – {right}" for left, right in pairwise(said_edges)]
     draw = partial(_bars, words=words) if len(columns) == 1 else _outline
     counts = [numbers(column.values) for column in columns]
     top = max((count or 0.0 for group in counts for count in group), default=0.0)
     ticks = [low + (high - low) * at / (_N_TICKS - 1) for at in range(_N_TICKS)]
-    said = tuple(format_value(value, unit) for value in ticks)
+    said = tuple(format_edges(ticks, unit))
     n_left_out = len(exhibit.columns) - 2 - len(columns)
     rest = f"Only {len(columns)} groups are drawn; {n_left_out:,} more are in the table."
     return HistogramDrawing(
