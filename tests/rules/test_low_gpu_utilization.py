@@ -416,7 +416,7 @@ def test_rests_of_less_than_a_twentieth_of_the_time_are_a_reading(
 def test_gpus_that_miss_a_twelfth_of_their_usual_use_wait_for_something(
     level: float, is_told: bool
 ) -> None:
-    # The 95th percentile is 95; half of the samples are lower by 15 or 16 points.
+    # The 75th percentile is 95; half of the samples are lower by 15 or 16 points.
     values = [95.0, level] * 60
     result = run(RULE, node(gpu0=values), **SMALL)
     with_steps = run(RULE, node(gpu0=values, steps=(0, 119 * 6)), **SMALL)
@@ -428,3 +428,9 @@ def test_gpus_that_miss_a_twelfth_of_their_usual_use_wait_for_something(
         assert (found.cause, found.severity) == (Cause.LOST_GPU_TIME, Severity.WARNING)
         assert found.estimate is not None
         assert found.estimate.share_ratio == pytest.approx(8 / 95, abs=1e-6)
+
+
+def test_a_steady_use_that_scatters_by_five_points_is_not_short_of_work() -> None:
+    values = np.random.default_rng(3).normal(80.0, 5.0, 600).round().tolist()
+
+    assert run(RULE, node(gpu0=values)).findings == ()

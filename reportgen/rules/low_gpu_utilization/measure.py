@@ -20,9 +20,12 @@ LONG_END_RATIO = 0.05
 """A GPU that idles for this share of the recording after its work is reported."""
 END_NS = 30 * NS_PER_S
 """Saving and uploading a model takes up to this in any job."""
+USUAL_PERCENTILE = 75
+"""A quarter of the samples hold no wait and show the usual use. The highest ones would show how far
+a steady use scatters: by five points in samples of every second."""
 USUAL_FROM_PCT = 80.0
-"""A GPU whose 95th percentile reaches this shows how much it is used when it does not wait. Of one
-that never does, everything below 100 % may be waiting."""
+"""A GPU whose usual use reaches this shows how much it is used when it does not wait. Of one whose
+does not, everything below 100 % may be waiting."""
 LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 
@@ -131,7 +134,7 @@ def _measure_gpu(
     working = values[inside]
     is_idle = working < idle_below
     hot = usage.is_host_hot(part.system)[series.is_there][inside][is_idle]
-    work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
+    work_p5, usual, work_p95 = percentiles(working, (5, USUAL_PERCENTILE, 95)).tolist()
     return GpuUtilization(
         node=part.node,
         gpu=gpu,
@@ -146,7 +149,7 @@ def _measure_gpu(
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
         rested_ratio=_rested_ratio(working, idle_below),
-        short_ratio=1 - float(working.mean()) / (work_p95 if work_p95 >= USUAL_FROM_PCT else 100.0),
+        short_ratio=1 - float(working.mean()) / (usual if usual >= USUAL_FROM_PCT else 100.0),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         start_ns=int(time_ns[work.first]),
         end_ns=int(time_ns[work.stop - 1]),
