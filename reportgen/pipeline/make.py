@@ -9,12 +9,12 @@ from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import discover, settings_of, with_settings
 from reportgen.pipeline.from_results import make_from_results
 from reportgen.pipeline.judging import judge
-from reportgen.pipeline.measuring import measure
+from reportgen.pipeline.measuring import measure, with_lanes
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.planning import plan
 from reportgen.pipeline.products import make_page, open_products, publish
 from reportgen.pipeline.ranges import cut
-from reportgen.pipeline.report_timeline import add_timeline, with_lanes
+from reportgen.pipeline.report_timeline import add_timeline
 from reportgen.pipeline.same_input import input_digest, note_input, report_of_same_input
 from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile

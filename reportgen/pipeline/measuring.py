@@ -24,6 +24,7 @@ from reportgen.pipeline.work import Measured, StagedAt, work_on
 from reportgen.profile import JobProfile, PartRef, Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
+from reportgen.rules.timeline import RULE as TIMELINE
 from reportgen.storage import is_remote, reached_as, settings_to_send
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,14 @@ class MeasuringTask:
     lanes: StagedAt | None = None
     may_miss: bool = False
     range_text: str | None = None
+
+
+def with_lanes(work: MeasuringTask, folder: Path) -> MeasuringTask:
+    """Return the work with a place for its lanes, where the rule that shows them runs."""
+    lanes = StagedAt(folder=folder / "lanes", n_parts=len(work.job.parts))
+    return replace(
+        work, lanes=lanes if any(rule.id == TIMELINE.id for rule in work.rules) else None
+    )
 
 
 Outcome = tuple[Sequence[Measured], Sequence[SourceNote]]

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from reportgen.errors import writing
 from reportgen.pipeline.measuring import MeasuringTask, Outcome
 from reportgen.pipeline.options import TimelineDetail, Watcher
 from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import StagedAt
 from reportgen.report import RankedFinding, Report
 from reportgen.store import save_timeline
 from reportgen.text import format_bytes
 from reportgen.timeline import BUDGET_BYTES, timeline_of
 from reportgen.timeline.moments import FindingMark
 from reportgen.units import NS_PER_S
-
-_RULE = "Timeline"
-
-
-def with_lanes(work: MeasuringTask, folder: Path) -> MeasuringTask:
-    """Return the work with a place for its lanes, where the rule that shows them runs."""
-    lanes = StagedAt(folder=folder / "lanes", n_parts=len(work.job.parts))
-    return replace(work, lanes=lanes if any(rule.id == _RULE for rule in work.rules) else None)
 
 
 def add_timeline(
