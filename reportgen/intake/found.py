@@ -71,7 +71,7 @@ def files_of(job: OneJob, listing: Listing) -> Found:
     for file, kind in kept:
         times = placed.get(file.key)
         if times is not None:
-            nodes[times.node].append(replace(file, told_by=times.job_prefix))
+            nodes[times.node].append(replace(file, times_key=times.job_prefix))
         elif kind.node and role_of(kind) in OF_NODES:
             nodes[kind.node].append(file)
     apart = [_claimed_file(item) for item in listing.apart]
@@ -158,7 +158,7 @@ def claim_of(file: FileRef, node: NodeId) -> Claim | None:
     claim_named = format_of(file.format_id).claim_named
     if claim_named is None:
         return claim(file.key)
-    times = claim(file.told_by) if file.told_by else None
+    times = claim(file.times_key) if file.times_key else None
     if times is None:
         return claim_named(node)
     return replace(

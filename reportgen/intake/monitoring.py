@@ -17,7 +17,7 @@ from reportgen.formats import Claim, Diagnostics, EventFile, FileRole, format_of
 from reportgen.formats.blocks import read_file_blocks
 from reportgen.formats.columns import Codes
 from reportgen.formats.format import MonitoringReader
-from reportgen.formats.format import Progress as ToldProgress
+from reportgen.formats.format import Progress as OnProgress
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
 from reportgen.formats.tensorboard_events import without_host
 from reportgen.intake.found import Found, claim_of
@@ -111,7 +111,7 @@ def is_monitored(ref: PartRef) -> bool:
     return any(format_of(file.format_id).role is FileRole.MONITORING for file in ref.files)
 
 
-def read_monitored(ref: PartRef, *, on_progress: ToldProgress | None = None) -> NodeProfile:
+def read_monitored(ref: PartRef, *, on_progress: OnProgress | None = None) -> NodeProfile:
     """Read one node that another program monitored; a damaged file is read as far as it goes."""
     problems = Diagnostics()
     rows, series, read = monitored_rows(ref, problems, on_progress=on_progress)
@@ -131,7 +131,7 @@ def read_monitored(ref: PartRef, *, on_progress: ToldProgress | None = None) -> 
 
 
 def monitored_rows(
-    ref: PartRef, problems: Diagnostics, *, on_progress: ToldProgress | None = None
+    ref: PartRef, problems: Diagnostics, *, on_progress: OnProgress | None = None
 ) -> tuple[Rows, Sequence[Series], Sequence[Monitored]]:
     """Return the samples of a node in its range, their series, and what its files say else."""
     location = open_part(ref)

@@ -101,7 +101,7 @@ def work_on(
         extent=extent,
         interval_ns=interval_ns,
         rank=ref.rank,
-        monitoring=None if isinstance(part, RankTrace) else _told(part.monitoring),
+        monitoring=None if isinstance(part, RankTrace) else _without_progress(part.monitoring),
         clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
         setup=setup_of_part(part),
         measurements=measurements,
@@ -121,7 +121,7 @@ def _lacks(part: NodeProfile | RankTrace) -> tuple[SourceNote, ...]:
     return (SourceNote(text=text),)
 
 
-def _told(monitoring: Monitoring | None) -> Monitoring | None:
+def _without_progress(monitoring: Monitoring | None) -> Monitoring | None:
     return None if monitoring is None else replace(monitoring, progress=())
 
 

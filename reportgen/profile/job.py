@@ -77,7 +77,7 @@ class JobInfo:
 class FileRef:
     """One file of a part: its key below the job's root, its size, and what claimed it.
 
-    ``version`` is its ETag when it was listed; empty where files have no versions. ``told_by`` is
+    ``version`` is its ETag when it was listed; empty where files have no versions. ``times_key`` is
     the key of the file whose name says when this one began, and on which node; empty without.
     """
 
@@ -85,7 +85,7 @@ class FileRef:
     size_bytes: int
     format_id: str
     version: str = ""
-    told_by: str = ""
+    times_key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

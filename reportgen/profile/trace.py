@@ -48,13 +48,13 @@ _HOST = re.compile(
 )
 
 
-def told_hosts(hosts: Sequence[str]) -> list[str]:
+def hosts_of_ranks(hosts: Sequence[str]) -> list[str]:
     """Return the hosts of ranks, all empty where all names differ.
 
     A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
 
     Example:
-        >>> told_hosts(["a", "a", "b"]), told_hosts(["worker0", "worker1"])
+        >>> hosts_of_ranks(["a", "a", "b"]), hosts_of_ranks(["worker0", "worker1"])
         (['a', 'a', 'b'], ['', ''])
     """
     return list(hosts) if len(set(hosts)) < len(hosts) else [""] * len(hosts)

@@ -114,7 +114,7 @@ def _has_lanes(notebook: Any) -> bool:
 
 def _policy(notebook: Any, info: Mapping[str, Any]) -> str:
     return policy(
-        [info["before_paint"], info["script"], *scripts_of(_own_html(notebook))],
+        [info["before_paint"], info["script"], *scripts_of(_html_of_author(notebook))],
         more_scripts=[
             info["library"].digest,
             *([info["lanes"].digest] if _has_lanes(notebook) else []),
@@ -122,17 +122,17 @@ def _policy(notebook: Any, info: Mapping[str, Any]) -> str:
     )
 
 
-def _own_html(notebook: Any) -> Iterator[str]:
+def _html_of_author(notebook: Any) -> Iterator[str]:
     """Yield the HTML that the notebook's author brought: none in the report's own notebook."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             yield cell.source
-    for data in _own(notebook):
+    for data in _outputs_of_author(notebook):
         for kind in ("text/html", "text/markdown"):
             yield "".join(data.get(kind, ""))
 
 
-def _own(notebook: Any) -> Iterator[Mapping[str, Any]]:
+def _outputs_of_author(notebook: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the data of the outputs that the notebook's author brought."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):

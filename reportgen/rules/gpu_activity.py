@@ -20,7 +20,7 @@ from reportgen.facts.meetings import (
     meetings_of,
     worlds_of,
 )
-from reportgen.profile.trace import RankTrace, told_hosts
+from reportgen.profile.trace import RankTrace, hosts_of_ranks
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import (
     ColumnType,
@@ -324,7 +324,7 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
     rows = [(rank, item) for rank in ranks for item in rank.devices]
-    names = told_hosts([rank.host for rank in ranks])
+    names = hosts_of_ranks([rank.host for rank in ranks])
     hosts = [host or None for host, rank in zip(names, ranks, strict=True) for _ in rank.devices]
     windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]

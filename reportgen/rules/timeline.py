@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen import results
-from reportgen.profile.trace import told_hosts
+from reportgen.profile.trace import hosts_of_ranks
 from reportgen.rules.base import About, Need, Outcome, Part, Rule
 from reportgen.rules.kit import col, communication_names, left_out, row, table
 from reportgen.timeline import lanes_of
@@ -60,7 +60,7 @@ def measure(part: Part, params: Params) -> tuple[LaneCount, ...]:
 def judge(parts: Sequence[tuple[LaneCount, ...]], _params: Params) -> Outcome:
     """List the lanes."""
     filled = [part for part in parts if part]
-    hosts = told_hosts([part[0].host or "" for part in filled])
+    hosts = hosts_of_ranks([part[0].host or "" for part in filled])
     by_host = zip(hosts, filled, strict=True)
     lanes = [replace(lane, host=host or None) for host, part in by_host for lane in part]
     n_events = sum(lane.events for lane in lanes)

@@ -62,7 +62,7 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str], str]) -> 
     script = joined(templates_dir() / "script" / "index.js")
     names = [item.name for item in fields(JobRow)]
     tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}
-    columns = [item for item in _COLUMNS if any(_is_told(row, item) for row in index.jobs)]
+    columns = [item for item in _COLUMNS if any(_is_shown(row, item) for row in index.jobs)]
     data = without_secrets(json.dumps(tree, separators=(",", ":")))
     return render(
         "job_index",
@@ -89,7 +89,7 @@ def _facts(index: Index) -> Iterator[tuple[str, str]]:
         yield "Could not be read", plural(index.n_unreadable, "report")
 
 
-def _is_told(row: JobRow, column: _Column) -> bool:
+def _is_shown(row: JobRow, column: _Column) -> bool:
     return column.name in {"job", "wasted_gpu_hours"} or getattr(row, column.name) not in (None, "")
 
 

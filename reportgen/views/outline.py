@@ -58,7 +58,7 @@ def section_with(rule_id: str, finding: Finding, report: Report) -> Section:
     return next(places, section_of(rule_id, report))
 
 
-def leads_to_own(about: About) -> bool:
+def leads_to_rule(about: About) -> bool:
     """Return whether a card "At a glance" leads to the section of a rule, which is then open."""
     return any(not part.section for part in about.at_a_glance)
 

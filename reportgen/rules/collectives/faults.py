@@ -14,7 +14,7 @@ from reportgen.facts.meetings import Meetings
 from reportgen.facts.slow_transfers import SlowTransfers
 from reportgen.facts.waiting import LateRank, MeetingWaits, late_ranks, most_in_a_row_ns
 from reportgen.merging import sums_by_code
-from reportgen.profile.trace import RankTrace, told_hosts
+from reportgen.profile.trace import RankTrace, hosts_of_ranks
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.text import join_names, write
@@ -222,7 +222,7 @@ def _late_by_turns(
 
 def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
     """Return the host of each rank, ``""`` where the names of the files do not say it."""
-    hosts = told_hosts([rank.host for rank in ranks])
+    hosts = hosts_of_ranks([rank.host for rank in ranks])
     return dict(zip((rank.rank for rank in ranks), hosts, strict=True))
 
 

@@ -9,7 +9,7 @@ from reportgen.report import Report
 from reportgen.results import RuleId, Section, Status
 from reportgen.views.cell_output import Block, PageSection, State, headed_section
 from reportgen.views.findings import LONGEST_TITLE
-from reportgen.views.outline import about_of, leads_to_own, section_of, section_with
+from reportgen.views.outline import about_of, leads_to_rule, section_of, section_with
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.recording import TRACE_HINT
 from reportgen.views.sections import rule
@@ -97,7 +97,7 @@ def rules_section(section_id: str, report: Report) -> PageSection:
     named = named_finding(report)
     is_bad = worst is not None and worst.kind in _OPEN
     is_open = is_bad or (named is not None and named.rule in shown)
-    is_open |= any(leads_to_own(about_of(rule_id, report)) for rule_id in shown)
+    is_open |= any(leads_to_rule(about_of(rule_id, report)) for rule_id in shown)
     return headed_section(
         section_id,
         title,

@@ -26,7 +26,7 @@ from reportgen.views.outline import (
     about_of,
     context_of,
     exhibit_of,
-    leads_to_own,
+    leads_to_rule,
     section_of,
     title_of,
 )
@@ -147,7 +147,7 @@ def _is_quiet(rule_id: str, report: Report) -> bool:
     """Return whether a rule that looks for a fault found nothing."""
     is_ok = report.rules[RuleId(rule_id)].status is Status.OK
     about = about_of(rule_id, report)
-    is_quiet = about.is_quiet and not leads_to_own(about)
+    is_quiet = about.is_quiet and not leads_to_rule(about)
     return is_quiet and is_ok and not findings_of(rule_id, report)
 
 
