@@ -130,7 +130,7 @@ def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> ta
         tables.Head(text="curve"),
         tables.Head(text="lowest", is_number=True),
         _instant_head("when lowest", is_unix=is_unix),
-        tables.Head(text="mean", is_number=True),
+        tables.Head(text="mean of points", is_number=True),
         tables.Head(text="highest", is_number=True),
         _instant_head("when highest", is_unix=is_unix),
     )

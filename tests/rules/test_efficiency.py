@@ -319,6 +319,24 @@ def test_copies_are_no_kernel_time_and_a_bar_of_mostly_unknown_is_not_drawn(
     )
 
 
+def test_a_share_of_a_class_says_how_much_of_its_time_it_is_of() -> None:
+    trace = rank_trace(
+        slices=[
+            ("aten::mm", 1.0, 10.0, {"input_dims": DIMS, "input_type": BF16}),
+            ("aten::mm", 12.0, 10.0, {}),
+        ],
+        calls=[("cudaLaunchKernel", at, 1.0, {"correlation": int(at)}) for at in (2.0, 13.0)],
+        gpu=[
+            ("gemm_bf16", 20.0, 2 * AT_PEAK_US, {"correlation": 2}),
+            ("gemm_bf16", 20.0 + 2 * AT_PEAK_US, 2 * AT_PEAK_US, {"correlation": 13}),
+        ],
+    )
+    result = run(RULE, replace(trace, devices=(H100,)))
+
+    said = "100.0 % matrix products at 50.0 % of the peak (known for 50.0 % of it)."
+    assert said in caption(result, "peak_bands")
+
+
 def test_attention_that_is_only_bounded_is_no_known_work() -> None:
     packed = {
         "input_dims": "[4096,16,64],[4096,16,64],[4096,16,64]",

@@ -17,6 +17,7 @@ from reportgen.rules.efficiency.tables import (
     OPERATORS,
     PEAK_BANDS,
     ROOFLINE,
+    TOLD_FROM_PCT,
     BySize,
     Dot,
     OfClass,
@@ -141,6 +142,7 @@ def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
     share = min(saved_ns / job.window_ns, 1.0) if job.window_ns else 0.0
     if share >= kit.CHEAP_RATIO:
         worst = max(far, key=lambda row: row.headroom_ns or 0.0)
+        others_ns = sum(row.time_ns for row in far if row.operator != worst.operator)
         reasons = _reasons(far)
         yield FAR_FROM_PEAK.finding(
             measured=worst.pct_of_bound,
@@ -149,7 +151,7 @@ def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
             share=share,
             advice=_advice(reasons, job),
             name=worst.operator,
-            others=" and others" if len({row.operator for row in far}) > 1 else "",
+            others=" and others" if pct_of(others_ns, spent_ns) >= TOLD_FROM_PCT else "",
             sizes=worst.input_dims.partition(",[]")[0],
             times=round(100 / FAR_PCT, 1),
             spent=spent_ns,

@@ -10,6 +10,7 @@ from reportgen.rules import kit
 from reportgen.rules.efficiency.measure import RankWork
 from reportgen.rules.efficiency.params import Params
 from reportgen.rules.efficiency.peaks import peak_flops, peaks_of, sources
+from reportgen.rules.efficiency.utilization import LEAST_KNOWN_PCT
 from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
@@ -18,7 +19,7 @@ BEYOND_PCT = 105.0
 """An operator faster than this is not what the trace says: 5 % for clocks above the boost clock."""
 NO_FLOPS = "no FLOPs known"
 _BANDS = (80, 60, 40, 20, 0)
-_TOLD_FROM_PCT = 5.0
+TOLD_FROM_PCT = 5.0
 """Less of the time of kernels is no part of a sentence: docs/diagnosis.md leaves out as much."""
 _THIN = 128
 """Rows or columns of a product below this leave multiprocessors without a tile: tiles of cuBLAS
@@ -100,8 +101,9 @@ class Dot:
 
 @kit.row
 class OfClass:
-    """All kernels of one class."""
+    """All kernels of one class; ``known_ns``: those whose share of a limit is known."""
 
+    known_ns: int
     work_class: str = kit.col(name="class")
     time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
     pct_of_time: float | None = kit.col("%")
@@ -186,6 +188,7 @@ def _of_class(name: str, rows: Sequence[BySize], every_ns: int) -> OfClass:
     with_bytes = [row for row in rows if row.pct_of_bandwidth is not None]
     bounded = [row for row in rows if row.bound_ns is not None]
     return OfClass(
+        known_ns=sum(row.time_ns for row in with_flops or with_bytes),
         work_class=name,
         time_ns=spent_ns,
         pct_of_time=None if name == WorkClass.COPY else pct_of(spent_ns, every_ns),
@@ -235,16 +238,19 @@ def how_fast(rows: Sequence[BySize], every_ns: int) -> str:
     """Return the sentence on the classes that take most of the time, and what they reach."""
     parts = []
     for item in class_rows(rows, every_ns):
-        if item.pct_of_time is None or item.pct_of_time < _TOLD_FROM_PCT:
+        if item.pct_of_time is None or item.pct_of_time < TOLD_FROM_PCT:
             continue
-        peak, memory = item.pct_of_peak, item.pct_of_bandwidth
-        reached = write(" at {pct:pct} of the peak", pct=peak) if peak is not None else ""
-        if peak is None and memory is not None:
-            reached = write(" at {pct:pct} of the memory's bandwidth", pct=memory)
-        parts.append(
-            write("{pct:pct} {name}", pct=item.pct_of_time, name=item.work_class) + reached
-        )
-    return f"Of kernel time without communication: {'; '.join(parts)} (where sizes are known)."
+        limit, reached = "peak", item.pct_of_peak
+        if reached is None:
+            limit, reached = "memory's bandwidth", item.pct_of_bandwidth
+        known_pct = pct_of(item.known_ns, item.time_ns)
+        said = write("{pct:pct} {name}", pct=item.pct_of_time, name=item.work_class)
+        if reached is not None:
+            said += write(" at {pct:pct} of the {limit}", pct=reached, limit=limit)
+        if reached is not None and known_pct < LEAST_KNOWN_PCT:
+            said += write(" (known for {known:pct} of it)", known=known_pct)
+        parts.append(said)
+    return f"Of kernel time without communication: {'; '.join(parts)}."
 
 
 def roofs_text(job: RankWork, params: Params) -> str:

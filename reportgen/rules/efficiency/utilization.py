@@ -11,7 +11,8 @@ from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 LEAST_KNOWN_PCT = 90.0
 """Where operations of less of the time of products, convolutions and attention are known, MFU would
-be far too low and is not given. Chosen: a tenth is the spread of MFU between definitions."""
+be far too low and is not given; shares of a class say how much of its time is known. Chosen: a
+tenth is the spread of MFU between definitions."""
 
 
 @kit.row
