@@ -16,7 +16,15 @@ from reportgen.allocation import set_up_memory
 from reportgen.cli.former import former_option
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
-from reportgen.cli.places import FileType, OutputType, bucket_options, cycle_option, output_option
+from reportgen.cli.places import (
+    FileType,
+    OutputType,
+    bucket_options,
+    cycle_option,
+    output_option,
+    range_options,
+    theme_option,
+)
 from reportgen.cli.progress import watching
 from reportgen.cli.running import leave_with, run_command
 from reportgen.cli.settings import (
@@ -172,13 +180,7 @@ class _Severity(click.Choice[str]):
     metavar="FILE",
     help="Make the page from this notebook, for example an edited profiler-report.ipynb.",
 )
-@click.option(
-    "--theme",
-    type=click.Choice(["auto", "light", "dark"]),
-    default="auto",
-    show_default=True,
-    help="Colours of the page; auto follows the reader's system.",
-)
+@theme_option
 @click.option(
     "--format",
     "formats",
@@ -197,11 +199,7 @@ class _Severity(click.Choice[str]):
     help="Events of the timeline: auto keeps all of them if they fit into the page, else those of "
     "the median and slowest step and of findings.",
 )
-@click.option(
-    "--from", "since", metavar="T", help="Report the time from T on: ISO 8601, Unix seconds."
-)
-@click.option("--to", "until", metavar="T", help="Report the time up to T.")
-@click.option("--steps", metavar="A:B", help="Report the time of steps A to B, both included.")
+@range_options
 @cycle_option
 @click.option(
     "--utc-offset",
@@ -270,9 +268,6 @@ def command(
     opens: bool,
     force: bool,
     fail_on: str | None,
-    since: str | None,
-    until: str | None,
-    steps: str | None,
     quiet: bool,
     verbose: int,
     **passed_on: Any,
@@ -317,14 +312,12 @@ def command(
         TimelineDetail,
         make_remote_report,
         make_report,
-        wanted_range,
     )
 
     options = Options(
         path=path,
         output=output if isinstance(output, Path) else Path(),
         settings=given,
-        wanted=wanted_range(since, until, steps),
         rules=tuple(part for part in rules.split(",") if part.strip()),
         formats=frozenset(map(OutputFormat, formats)),
         timeline=TimelineDetail(timeline),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options, cycle_option, output_option
+from reportgen.cli.places import bucket_options, cycle_option, output_option, theme_option
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType
 from reportgen.cli.streams import print_path, say
@@ -64,13 +64,7 @@ EXIT_NOT_COMPARABLE = 4
     help="Files to make in addition to the JSON.",
 )
 @cycle_option
-@click.option(
-    "--theme",
-    type=click.Choice(["auto", "light", "dark"]),
-    default="auto",
-    show_default=True,
-    help="Colours of the page; auto follows the reader's system.",
-)
+@theme_option
 @click.option("--force", is_flag=True, help="Replace edited files and those of other programs.")
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")

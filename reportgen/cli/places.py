@@ -1,4 +1,4 @@
-"""Options that say where things are: folders, buckets and how to reach them, recorded cycles."""
+"""Options of several commands: folders, buckets, recorded cycles, ranges, colours."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ _OF_BUCKETS = (
         "--no-sign-request", is_flag=True, help="Read public buckets without credentials."
     ),
 )
+_OF_RANGES = (
+    click.option("--from", "since", metavar="T", help="Only T and later: ISO 8601, Unix seconds."),
+    click.option("--to", "until", metavar="T", help="Only T and earlier."),
+    click.option("--steps", metavar="A:B", help="Only the time of steps A to B, both included."),
+)
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", re.IGNORECASE)
 
 
@@ -47,6 +52,29 @@ cycle_option = click.option(
     help="Report the K-th newest cycle of torch.profiler's schedule(repeat=...), not the newest.",
 )
 """The option of every command that reads kernel traces of a job that has ended."""
+
+theme_option = click.option(
+    "--theme",
+    type=click.Choice(["auto", "light", "dark"]),
+    default="auto",
+    show_default=True,
+    help="Colours of the page; auto follows the reader's system.",
+)
+"""The option of every command that makes a page."""
+
+
+def range_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that name a part of a job; it gets the range as ``wanted``."""
+
+    @wraps(command)
+    def ranged(since: str | None, until: str | None, steps: str | None, **others: Any) -> Any:
+        if since is until is steps is None:
+            return command(wanted=None, **others)
+        from reportgen.pipeline.wanted import wanted_range  # numpy, which --help does without
+
+        return command(wanted=wanted_range(since, until, steps), **others)
+
+    return reduce(lambda inner, option: option(inner), reversed(_OF_RANGES), ranged)
 
 
 class FileType(click.Path):

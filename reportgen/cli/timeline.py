@@ -10,7 +10,7 @@ import click
 
 from reportgen.cli.former import former_option
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options, cycle_option
+from reportgen.cli.places import bucket_options, cycle_option, range_options
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path, say
 
@@ -44,9 +44,7 @@ class RanksType(click.ParamType[frozenset[int]]):
 )
 @former_option("--format", "the file opens in Perfetto and chrome://tracing.")
 @former_option("--report", "findings are in the timeline of the page.")
-@click.option("--from", "since", metavar="T", help="Show T and later: ISO 8601, Unix seconds.")
-@click.option("--to", "until", metavar="T", help="Show T and earlier.")
-@click.option("--steps", metavar="A:B", help="Show the time of steps A to B, both included.")
+@range_options
 @cycle_option
 @click.option(
     "--ranks", type=RanksType(), default=frozenset(), metavar="N,…", help="Show only these ranks."
@@ -54,15 +52,7 @@ class RanksType(click.ParamType[frozenset[int]]):
 @click.option("--force", is_flag=True, help="Replace a file.")
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(
-    path: str,
-    output: str,
-    since: str | None,
-    until: str | None,
-    steps: str | None,
-    quiet: bool,
-    **passed_on: Any,
-) -> None:
+def command(path: str, output: str, quiet: bool, **passed_on: Any) -> None:
     """Write the events of a job as a timeline that ui.perfetto.dev and chrome://tracing open.
 
     PATH is that of `reportgen report`: a job or kernel traces, a folder, a file or
@@ -72,11 +62,9 @@ def command(
     """
     if output == _STDOUT and sys.stdout.isatty():
         raise click.UsageError("-o - writes bytes, and standard output is a terminal.")
-    from reportgen.pipeline import wanted_range
     from reportgen.pipeline.timeline import TimelineOptions, make_timeline
 
-    wanted = wanted_range(since, until, steps)
-    options = TimelineOptions(path=path, output=output, wanted=wanted, **passed_on)
+    options = TimelineOptions(path=path, output=output, **passed_on)
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_timeline(options, watcher)
     for remark in () if quiet else made.remarks:

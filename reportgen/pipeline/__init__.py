@@ -14,7 +14,6 @@ from reportgen.pipeline.options import (
     TimelineDetail,
     Watcher,
 )
-from reportgen.pipeline.wanted import wanted_range
 
 if TYPE_CHECKING:
     from reportgen.pipeline.make import make_report
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_FORMATS", "MadeReport", "Options", "OutputFormat", "TimelineDetail", "Watcher",
-    "make_remote_report", "make_report", "wanted_range",
+    "make_remote_report", "make_report",
 ]  # fmt: skip
 
 _HOMES = {"make_report": "make", "make_remote_report": "remote"}

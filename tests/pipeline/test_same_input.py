@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from reportgen.errors import WouldOverwriteError
-from reportgen.pipeline import Options, OutputFormat, make_report, measuring, wanted_range
+from reportgen.pipeline import Options, OutputFormat, make_report, measuring
+from reportgen.pipeline.wanted import wanted_range
 from reportgen.pipeline.work import work_on
 from tests.builders import Quiet, write_system
 from tests.s3_server import Bucket

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from reportgen.errors import WouldOverwriteError
-from reportgen.pipeline import Options, TimelineDetail, make_report, wanted_range
+from reportgen.pipeline import Options, TimelineDetail, make_report
 from reportgen.pipeline.options import OutputFormat
+from reportgen.pipeline.wanted import wanted_range
 from reportgen.report import Report
 from reportgen.results import RuleId
 from reportgen.store import TIMELINE_FILE, load
