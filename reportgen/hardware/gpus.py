@@ -23,7 +23,6 @@ class GpuPeak:
         flops_per_s: operations per second by number format (``bf16``, ``tf32`` …), dense; formats
             that the GPU does not compute in, or whose peak is unknown, are absent.
         memory_bytes_per_s: bandwidth of its memory; ``None`` where it is not known.
-        link_bytes_per_s: of its links to other GPUs, both directions together; ``None`` without.
         n_multiprocessors: of the whole GPU; ``None`` where it is not known.
         boost_hz: clock that the peaks stand for; ``None`` where it is not known.
         source: where the values come from.
@@ -34,7 +33,6 @@ class GpuPeak:
     name: str
     flops_per_s: Mapping[str, float]
     memory_bytes_per_s: float | None
-    link_bytes_per_s: float | None
     n_multiprocessors: int | None
     boost_hz: float | None
     source: str
@@ -71,7 +69,6 @@ def peak_of(name: str, *, n_multiprocessors: int | None = None) -> GpuPeak | Non
         found,
         flops_per_s={kind: value * part for kind, value in found.flops_per_s.items()},
         memory_bytes_per_s=None,
-        link_bytes_per_s=None,
         n_multiprocessors=n_multiprocessors,
     )
 
@@ -103,7 +100,6 @@ def _peak(row: Mapping[str, str]) -> GpuPeak:
         name=row["name"].partition("|")[0],
         flops_per_s={kind: value for kind, value in values.items() if value is not None},
         memory_bytes_per_s=_scaled(row["memory_gb_per_s"], 1e9),
-        link_bytes_per_s=_scaled(row["link_gb_per_s"], 1e9),
         n_multiprocessors=int(n_multiprocessors) if n_multiprocessors else None,
         boost_hz=_scaled(row["boost_mhz"], 1e6),
         source=row["source"],

@@ -22,7 +22,6 @@ def peaks_of(gpu: Gpu, given: str | None) -> GpuPeak | None:
         name=name or "GPU",
         flops_per_s={},
         memory_bytes_per_s=None,
-        link_bytes_per_s=None,
         n_multiprocessors=n_multiprocessors,
         boost_hz=None,
         source="",
