@@ -110,15 +110,21 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
     from jupyter_client.manager import KernelManager
 
     class Manager(KernelManager):
-        """Ends its clients too: nbclient leaves those of a manager that it was given running."""
+        """Ends its clients too: nbclient leaves those of a manager that it was given running.
+
+        Each notebook has one; it complains when it is freed while it runs.
+        """
+
+        _made: Any = None
 
         def client(self, **options: Any) -> Any:
-            made = super().client(**options)
-            self._made = made
-            return made
+            self.stop_clients()
+            self._made = super().client(**options)
+            return self._made
 
         def stop_clients(self) -> None:
-            self._made.stop_channels()
+            if self._made is not None:
+                self._made.stop_channels()
 
     manager = Manager(
         connection_file=str(private_dir / "kernel.json"),

@@ -40,7 +40,7 @@ def test_page_and_json_are_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.notebook
-def test_missing_reports_are_made_once(tmp_path: Path) -> None:
+def test_missing_reports_are_made_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "two"):
         write_system(tmp_path / "jobs" / name, {"gpu0": [50.0] * 100, "cpu0": [20.0] * 100})
         write_end_marker(tmp_path / "jobs" / name)
@@ -56,6 +56,7 @@ def test_missing_reports_are_made_once(tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "out" / "profiler-index.json").read_text())["jobs"]
     assert first.exception is None
     assert second.exception is None
+    assert capfd.readouterr().err == "", "nothing of a kernel that is used again"
     assert sorted(row["job"] for row in rows) == ["one", "two"]
     assert {row["status"] for row in rows} == {"Completed"}
     assert len(made) == 2
