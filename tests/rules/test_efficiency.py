@@ -337,6 +337,38 @@ def test_a_share_of_a_class_says_how_much_of_its_time_it_is_of() -> None:
     assert said in caption(result, "peak_bands")
 
 
+SMALL_ATTENTION = {
+    "input_dims": ",".join(["[4,512,16,64]"] * 3),
+    "input_type": BF16,
+    "input_values": '["", "", "", "", "", "512", "512", "0.", "True"]',
+}
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "advice"),
+    [
+        (
+            "aten::mm",
+            {"input_dims": "[512,512],[512,512]", "input_type": BF16},
+            "Raise the batch, and join products that share an input.",
+        ),
+        ("aten::_flash_attention_forward", SMALL_ATTENTION, "Raise the batch."),
+    ],
+)
+def test_products_alone_are_advised_to_be_joined(
+    operator: str, inputs: Mapping[str, str], advice: str
+) -> None:
+    trace = rank_trace(
+        slices=[(operator, 1.0, 10.0, inputs)],
+        calls=[("cudaLaunchKernel", 2.0, 5.0, {"correlation": 1})],
+        gpu=[("some_kernel", 10.0, 90.0, {"correlation": 1})],
+    )
+    result = run(RULE, replace(trace, devices=(H100,)))
+
+    assert [(item.id, item.advice) for item in result.findings] == [("EFF-1", advice)]
+    assert " and others" not in result.findings[0].title
+
+
 def test_attention_that_is_only_bounded_is_no_known_work() -> None:
     packed = {
         "input_dims": "[4096,16,64],[4096,16,64],[4096,16,64]",

@@ -75,10 +75,11 @@ ABOUT = About(
 ADVICE = {
     "FP32": "Allow TF32 (torch.set_float32_matmul_precision('high')) or train in BF16.",
     "not a multiple": "Pad sizes such as vocabulary and hidden width to multiples of 64.",
-    "small": "Raise the batch, and join products that share an input.",
-    "thin": "Raise the batch, and join products that share an input.",
+    "small": "Raise the batch{join}.",
+    "thin": "Raise the batch{join}.",
 }
 """What to try, by a word of the reason."""
+JOIN = ", and join products that share an input"
 ADVICE_OTHERWISE = "Try torch.compile(mode='max-autotune') and newer kernel libraries."
 ADVICE_COMPILED = "Try newer kernel libraries."
 FUSE = "Fuse them: torch.compile, or fused layers (norm, optimizer, loss)."
@@ -149,7 +150,7 @@ def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
             threshold=FAR_PCT,
             severity=kit.cost_severity(share),
             share=share,
-            advice=_advice(reasons, job),
+            advice=_advice(reasons, job, is_product=worst.work_class == WorkClass.MATMUL),
             name=worst.operator,
             others=" and others" if pct_of(others_ns, spent_ns) >= TOLD_FROM_PCT else "",
             sizes=worst.input_dims.partition(",[]")[0],
@@ -175,10 +176,11 @@ def _reason(row: BySize) -> str:
     return "calls are too small to fill the GPU" if is_small else row.reason
 
 
-def _advice(reasons: Sequence[str], job: RankWork) -> str:
+def _advice(reasons: Sequence[str], job: RankWork, *, is_product: bool) -> str:
     first = reasons[0] if reasons else ""
     otherwise = ADVICE_COMPILED if job.is_compiled else ADVICE_OTHERWISE
-    return next((advice for word, advice in ADVICE.items() if word in first), otherwise)
+    advice = next((advice for word, advice in ADVICE.items() if word in first), otherwise)
+    return advice.replace("{join}", JOIN if is_product else "")
 
 
 def _of_elements(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
