@@ -16,6 +16,8 @@ NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 NS_PER_MINUTE = 60 * NS_PER_S
+US_PER_S = 1_000_000
+S_PER_HOUR = 3_600
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")

@@ -9,9 +9,9 @@ from reportgen.comparison.model import MetricChange, StepDifference, UsageChange
 from reportgen.comparison.runs import Run, rows_of
 from reportgen.report import Setup
 from reportgen.results import RuleId
+from reportgen.units import S_PER_HOUR
 
 _POINTS = ("p5", "p50", "p95")
-_S_PER_HOUR = 3600
 _STEPS = 1000
 
 Key = tuple[str, str]
@@ -83,7 +83,7 @@ def _usd(run: Run, mean_s: float | None) -> float | None:
     n_gpus = (run.report.setup or Setup()).n_gpus or len(run.budget)
     if not isinstance(usd_per_hour, int | float) or mean_s is None or not n_gpus:
         return None
-    return usd_per_hour / _S_PER_HOUR * n_gpus * mean_s * _STEPS
+    return usd_per_hour / S_PER_HOUR * n_gpus * mean_s * _STEPS
 
 
 def _energy_kj(run: Run) -> float | None:

@@ -45,14 +45,13 @@ from reportgen.profile.system import device_order, empty_system
 from reportgen.recorded_job import RecordedNode
 from reportgen.storage import Location
 from reportgen.text import format_ns
-from reportgen.units import NS_PER_US
+from reportgen.units import NS_PER_US, US_PER_S
 
 _HEAD_BYTES = 4_096
 _SAME_TICK_RATIO = 0.5
 """Stamps closer than half of the interval are one tick: a machine's values are asked for one after
 another."""
 _SAY_READ = "{n} [file|files] of NAME of NODE [was|were] read"
-_US_PER_S = 1_000_000
 _SAY_LOCAL = (
     "Its times name no zone and are shown as if they were UTC: say how far they are ahead of it "
     "with --utc-offset +02:00."
@@ -281,7 +280,7 @@ def _ticks(rows: Rows) -> tuple[NDArray[np.intp], int | None]:
     """
     own_us = rows.time_us[rows.code == np.argmax(np.bincount(rows.code))]
     interval_us = int(np.median(np.diff(own_us))) if own_us.size > 1 else None
-    if interval_us is not None and interval_us >= _US_PER_S:
+    if interval_us is not None and interval_us >= US_PER_S:
         interval_us = round(interval_us, -5)
     within_us = (interval_us or 0) * _SAME_TICK_RATIO
     stamps = np.flatnonzero(np.diff(rows.time_us, prepend=rows.time_us[0] - 1))

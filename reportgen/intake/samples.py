@@ -18,12 +18,11 @@ from reportgen.intake.system import valid_blocks
 from reportgen.intake.ticks import Rows, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.profile import PartRef, Series, SourceNote
-from reportgen.units import NS_PER_US
+from reportgen.units import NS_PER_US, US_PER_S
 
 Wants = Callable[[Series], bool]
 """Whether the samples of a series are kept."""
 
-_US_PER_S = 1_000_000
 _MARGIN_LENGTHS = 2
 """Samples lie at most this many lengths of their file from its beginning."""
 
@@ -74,10 +73,10 @@ def _table(rows: Rows, series: Sequence[Series], problems: Diagnostics) -> Sampl
 
 
 def _may_hold(ref: PartRef, file: SystemFile) -> bool:
-    kept, minute_us = ref.kept, file.minute_s * _US_PER_S
+    kept, minute_us = ref.kept, file.minute_s * US_PER_S
     if kept is None:
         return True
-    margin_us = _MARGIN_LENGTHS * file.length_s * _US_PER_S
+    margin_us = _MARGIN_LENGTHS * file.length_s * US_PER_S
     is_late = kept.to_ns is not None and minute_us - margin_us > kept.to_ns // 1000
     is_early = kept.from_ns is not None and minute_us + margin_us < kept.from_ns // 1000
     return not (is_late or is_early)

@@ -20,6 +20,7 @@ from reportgen.intake.time_range import cut_rows
 from reportgen.intake.validate import limits_of, valid_rows
 from reportgen.profile import Quality, SystemTable, TimeRange
 from reportgen.profile.system import empty_system
+from reportgen.units import US_PER_S
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -42,7 +43,6 @@ MAX_THREADS = 8
 """Threads of one node's parser. Each takes a buffer, and disks are not faster."""
 
 _SAY_READ = "{n} [file|files] of system metrics of NODE [was|were] read"
-_US_PER_S = 1_000_000
 
 BlockReader = Callable[[Sequence[SystemFile], SeriesCodes, Diagnostics], list[RawRows]]
 """Reads some minute files of one node; see ``read_block``."""
@@ -69,7 +69,7 @@ def read_system(
     n_read = 0
     for block, rows in valid_blocks(in_order, codes, problems):
         n_read += len(block)
-        next_start_us = in_order[n_read].minute_s * _US_PER_S if n_read < len(in_order) else None
+        next_start_us = in_order[n_read].minute_s * US_PER_S if n_read < len(in_order) else None
         in_range = rows if kept is None else cut_rows(rows, kept)
         builder.add(in_range, codes.series, next_start_us=next_start_us)
         if on_progress is not None:

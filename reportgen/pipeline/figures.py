@@ -10,10 +10,8 @@ from reportgen.report import Figures, JobStatus, Setup, data_kind
 from reportgen.report.steps import cycle_ns, training_tables
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.packed_columns import unpack
-from reportgen.units import NS_PER_S
+from reportgen.units import NS_PER_S, S_PER_HOUR, US_PER_S
 
-_S_PER_HOUR = 3600
-_US_PER_S = 1e6
 _BUDGET, _STEPS, _TRACED_STEPS, _EFFICIENCY = map(
     RuleId, ("GPUTimeBudget", "StepOutlier", "StepTime", "Efficiency")
 )
@@ -30,7 +28,7 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
     medians_s = [float(np.median(cycle_ns(unpack(table)))) / NS_PER_S for table in tables]
     period_s = float(np.median(medians_s)) if medians_s else None
     if traced_us:  # the periods of a trace hold the time between its steps
-        p50_s, steps_per_s = traced_us / _US_PER_S, _US_PER_S / traced_us
+        p50_s, steps_per_s = traced_us / US_PER_S, US_PER_S / traced_us
         period_s = p50_s
     samples = setup.samples_per_step
     idle = budget.get("gpu_idle_ratio")
@@ -40,12 +38,12 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
         status=status,
         step_p50_s=p50_s,
         step_period_p50_s=period_s,
-        step_gpu_span_p50_s=None if on_gpu_us is None else on_gpu_us / _US_PER_S,
+        step_gpu_span_p50_s=None if on_gpu_us is None else on_gpu_us / US_PER_S,
         steps_per_s=steps_per_s,
         samples_per_s=samples * steps_per_s if samples and steps_per_s else None,
         gpu_busy_ratio=budget.get("gpu_busy_ratio"),
         mfu_ratio=_metrics(by_id, _EFFICIENCY).get("mfu_ratio"),
-        wasted_gpu_hours=None if idle is None or gpu_s is None else idle * gpu_s / _S_PER_HOUR,
+        wasted_gpu_hours=None if idle is None or gpu_s is None else idle * gpu_s / S_PER_HOUR,
         wasted_usd=budget.get("gpu_idle_usd"),
     )
 

@@ -21,9 +21,8 @@ from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
 from reportgen.rules.settings import select_rules
 from reportgen.store import save
-from reportgen.units import NS_PER_US
+from reportgen.units import NS_PER_US, US_PER_S
 
-_US_PER_S = 1_000_000
 _LATEST_US = 9_200_000_000_000_000
 """About the year 2261: int64 nanoseconds end there."""
 
@@ -106,7 +105,7 @@ def _extent(folder: AwsFolder) -> Extent:
     details = result.details if result else {}
     step_num = details.get("step_num")
     steps = step_num if isinstance(step_num, dict) else {}
-    first_ns, last_ns = _ordered(details.get("job_start"), details.get("job_end"), _US_PER_S)
+    first_ns, last_ns = _ordered(details.get("job_start"), details.get("job_end"), US_PER_S)
     loop_start_ns, loop_end_ns = _ordered(steps.get("first"), steps.get("last"), 1)
     return Extent(
         first_ns=first_ns, last_ns=last_ns, first_step_ns=loop_start_ns, last_step_ns=loop_end_ns

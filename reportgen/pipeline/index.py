@@ -16,7 +16,7 @@ from zlib import crc32
 from reportgen.engine import LostItemsError, ProcessExecutor
 from reportgen.errors import FormatError, LocationError, ReportgenError, writing
 from reportgen.index import Index, JobRow, codec
-from reportgen.index.read import REPORT_FILE, UNREADABLE, group_of, read_index
+from reportgen.index.read import UNREADABLE, group_of, read_index
 from reportgen.intake import discover
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Nobody, Options, OutputFormat, Watcher
@@ -24,7 +24,7 @@ from reportgen.pipeline.timing import timed
 from reportgen.publish import ReadyKernel
 from reportgen.publish.policy import policy
 from reportgen.storage import is_remote, open_location
-from reportgen.store import is_made_by_us, open_staging, refuse
+from reportgen.store import OUTPUT_FOLDER, REPORT_FILE, is_made_by_us, open_staging, refuse
 from reportgen.views.index import index_page
 
 PAGE = "profiler-index.html"
@@ -173,11 +173,11 @@ def _outputs(jobs: Sequence[str], folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _is_reported(path: str, output: Path) -> bool:
     """Return whether there is a report: of this command, or beside the job itself."""
-    if (output / "profiler-report" / REPORT_FILE).is_file():
+    if (output / OUTPUT_FOLDER / REPORT_FILE).is_file():
         return True
     if not is_remote(path):
-        return (Path(path) / "profiler-report" / REPORT_FILE).is_file()
-    return any(info.key == f"profiler-report/{REPORT_FILE}" for info in open_location(path).list())
+        return (Path(path) / OUTPUT_FOLDER / REPORT_FILE).is_file()
+    return any(info.key == f"{OUTPUT_FOLDER}/{REPORT_FILE}" for info in open_location(path).list())
 
 
 def _report(job: tuple[str, Path]) -> str:

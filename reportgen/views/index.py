@@ -14,11 +14,11 @@ from reportgen.index import Index, JobRow
 from reportgen.masking import without_secrets
 from reportgen.page_scripts import joined
 from reportgen.text import format_count, plural
+from reportgen.units import S_PER_HOUR
 from reportgen.views.fragments import render
 from reportgen.views.theme import css
 from reportgen.views.values import ABSENT, format_number, format_value
 
-_S_PER_HOUR = 3600
 NOT_RECORDED = "not recorded"
 _FIRST_ROWS = 100
 """Number of rows in the page for readers without scripts."""
@@ -81,7 +81,7 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str], str]) -> 
 def _facts(index: Index) -> Iterator[tuple[str, str]]:
     yield "Jobs", format_count(len(index.jobs))
     is_known = any(row.wasted_gpu_hours is not None for row in index.jobs)
-    wasted = format_value(index.wasted_gpu_hours * _S_PER_HOUR, "s") if is_known else NOT_RECORDED
+    wasted = format_value(index.wasted_gpu_hours * S_PER_HOUR, "s") if is_known else NOT_RECORDED
     yield "GPU time without work", wasted
     if index.wasted_usd is not None:
         yield "They cost", f"{index.wasted_usd:,.2f} USD"
@@ -100,5 +100,5 @@ def _cell(row: JobRow, column: _Column) -> str:
     if value is None or value == "":
         return ABSENT
     if column.unit:
-        return format_value(value * (_S_PER_HOUR if column.unit == "h" else 1), "s")
+        return format_value(value * (S_PER_HOUR if column.unit == "h" else 1), "s")
     return format_number(value) if column.is_number else str(value)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, PartWords, RuleResult, Status, words_for
 from reportgen.text import format_duration, format_pct, plural, write
-from reportgen.units import percentages
+from reportgen.units import S_PER_HOUR, percentages
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import inks, inks_of
 from reportgen.views.outline import about_of, section_of
@@ -29,7 +29,6 @@ _UNTOLD_FROM_PCT = 50.0
 _UNRECORDED_FROM_RATIO = 0.5
 """GPUs at work for this share of the time outside the recorded loop also train in it."""
 _NOT_MEASURED = "was not measured, which is too much to judge the rest."
-_S_PER_HOUR = 3600
 _WHOLE_HOURS_FROM = 100
 
 
@@ -163,7 +162,7 @@ def _gpu_picture(result: RuleResult, budget: Exhibit, link: str) -> Picture:
     parts = _parts_of(budget, words)
     total_s = sum(part.value for part in parts)
     price = result.params.get("usd_per_gpu_hour")
-    usd = float(price) / _S_PER_HOUR if isinstance(price, int | float) else None
+    usd = float(price) / S_PER_HOUR if isinstance(price, int | float) else None
     shown = _folded(parts, words)
     n_gpus = _count_gpus(result)
     price = f", {format_usd(total_s * usd)}" if usd is not None else ""
@@ -350,7 +349,7 @@ def _format_amount(value_s: float, usd: float | None) -> str:
 
 
 def _format_hours(value_s: float) -> str:
-    hours = value_s / _S_PER_HOUR
+    hours = value_s / S_PER_HOUR
     if hours < 1:
         return format_duration(value_s)
     return f"{hours:,.0f} h" if hours >= _WHOLE_HOURS_FROM else f"{hours:.1f} h"

@@ -12,11 +12,10 @@ from reportgen.results import Exhibit, ExhibitKind, PackedTable, Role
 from reportgen.rules import kit
 from reportgen.rules.kit import MOST_INTERVALS, col, derived, row, table
 from reportgen.text import format_duration, format_ns, plural
-from reportgen.units import NS_PER_S, percentages
+from reportgen.units import NS_PER_S, S_PER_HOUR, percentages
 
 USD_DIGITS = 4
 """A short job's part costs less than a cent, and would be nothing."""
-_S_PER_HOUR = 3600
 
 
 class Part(StrEnum):
@@ -182,7 +181,7 @@ def usd_of(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
     """Return the cost of some GPU time, ``None`` without a price."""
     if usd_per_gpu_hour is None:
         return None
-    return round(time_ns / NS_PER_S / _S_PER_HOUR * usd_per_gpu_hour, USD_DIGITS)
+    return round(time_ns / NS_PER_S / S_PER_HOUR * usd_per_gpu_hour, USD_DIGITS)
 
 
 def bar_of(totals: Mapping[Part, int], *, caption: str) -> Exhibit:

@@ -13,14 +13,13 @@ from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.python_functions.measure import (
     STAGE,
-    US_PER_S,
     ForwardGaps,
     NodeProfiles,
     Params,
     measure,
 )
 from reportgen.text import write
-from reportgen.units import NS_PER_S
+from reportgen.units import NS_PER_S, US_PER_S
 
 MOST_NAMED = 3
 LEAST_PART = 0.5

@@ -25,7 +25,6 @@ STAGE = "from the batch to the forward pass"
 LEAST_COVER = 0.9
 """A profile covers a time when it covers at least this share of it: the clock of a profile and that
 of the events are read one after the other, by the same hook."""
-US_PER_S = 1_000_000
 _FORWARD = ("Forward", "ForwardPass")
 
 
