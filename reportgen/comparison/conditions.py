@@ -136,8 +136,10 @@ def _setting(run: Run, name: str) -> str:
 
 
 def _formats(run: Run) -> str:
-    return ", ".join(
-        str(part)
+    """Name the formats in use, however they are known: shapes may be recorded in one run alone."""
+    parts = {
+        str(part).removesuffix(" by input")
         for part, pct in rows_of(run, "KernelPrecision", "precision_shares", "part", "pct")
         if isinstance(pct, float) and pct >= 100 * _LARGEST_SHARE
-    )
+    }
+    return ", ".join(sorted(parts - {"Unknown"}))

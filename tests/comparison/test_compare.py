@@ -253,6 +253,37 @@ def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
     assert "framework events" in refused.reason
 
 
+def computing_in(**pct_of: float) -> Report:
+    pcts = [*pct_of.values()]
+    shares = exhibit(
+        "precision_shares",
+        ExhibitKind.SHARES,
+        title="t",
+        columns=[("part", "", [*pct_of]), ("time_us", "us", pcts), ("pct", "%", pcts)],
+    )
+    rule = RuleId("KernelPrecision")
+    result = RuleResult(id=rule, status=Status.OK, exhibits=(shares,))
+    report = report_of(steps_table(np.full(40, 10.0)))
+    return replace(report, results={**report.results, rule: result})
+
+
+@pytest.mark.parametrize(
+    ("after", "same"),
+    [
+        ({"FP32": 60.0, "BF16": 40.0}, True),
+        ({"BF16": 40.0, "FP32": 30.0, "BF16 by input": 30.0}, True),
+        ({"BF16": 100.0}, False),
+        ({"Unknown": 100.0}, None),
+    ],
+)
+def test_number_formats_are_equal_whoever_says_them(
+    after: dict[str, float], same: bool | None
+) -> None:
+    comparison = compare(computing_in(BF16=50.0, FP32=40.0, Unknown=10.0), computing_in(**after))
+    (formats,) = [row for row in comparison.comparability if row.what == "number formats"]
+    assert formats.same is same
+
+
 def test_steps_that_take_no_time_are_not_compared() -> None:
     none, some = (report_of(steps_table(np.full(40, ms))) for ms in (0.0, 10.0))
 
