@@ -15,7 +15,6 @@ from reportgen.pipeline.options import Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.wanted import Wanted
 from reportgen.profile import NO_STEP, JobProfile, NodeProfile, PartRef, SpanTable, TimeRange
-from reportgen.units import iso_utc
 
 StepTimes = tuple[Instants, Instants, Instants]
 """Number, start and end of some steps, (n,) each, ns UTC."""
@@ -39,7 +38,7 @@ def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
     """
     if wanted.steps is None:
         assert wanted.time is not None
-        return cut_job(job, wanted.time), format_range(wanted.time)
+        return cut_job(job, wanted.time), wanted.time.text
     first, last = wanted.steps
     found = [_steps_of(part) for part in job.parts]
     kept = range_of_steps(found, first=first, last=last)
@@ -53,7 +52,7 @@ def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
             parts[place] = replace(parts[place], kept=node_range)
     begin = "the first step" if first is None else f"step {first}"
     end = "the last step" if last is None else f"step {last}"
-    return replace(job, parts=tuple(parts)), f"{begin} to {end}, {format_range(kept)}"
+    return replace(job, parts=tuple(parts)), f"{begin} to {end}, {kept.text}"
 
 
 def numbered_steps(spans: SpanTable) -> StepTimes:
@@ -98,10 +97,3 @@ def _steps_of(part: PartRef) -> StepTimes:
         return numbered_steps(whole.spans)
     steps, origin_ns = whole.steps, whole.origin_ns
     return steps.number, origin_ns + steps.start_ns, origin_ns + steps.end_ns
-
-
-def format_range(kept: TimeRange) -> str:
-    """Write a range: ``2026-07-01T10:00:00.000000Z to the end``."""
-    begin = "the start" if kept.from_ns is None else iso_utc(kept.from_ns)
-    end = "the end" if kept.to_ns is None else iso_utc(kept.to_ns)
-    return f"{begin} to {end}"

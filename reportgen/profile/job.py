@@ -14,6 +14,7 @@ from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
 from reportgen.profiler_config import Profiling
 from reportgen.recorded_job import RecordedNode, Recording
+from reportgen.units import iso_utc
 
 NodeId = NewType("NodeId", str)
 
@@ -94,6 +95,13 @@ class TimeRange:
 
     from_ns: int | None = None
     to_ns: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the range in words: ``2026-07-01T10:00:00.000000Z to the end``."""
+        begin = "the start" if self.from_ns is None else iso_utc(self.from_ns)
+        end = "the end" if self.to_ns is None else iso_utc(self.to_ns)
+        return f"{begin} to {end}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,6 +138,7 @@ def test_an_empty_folder_is_said_to_be_empty(tmp_path: Path) -> None:
 
 def test_no_such_path_is_said(tmp_path: Path) -> None:
     assert "no such file or directory" in no_job(tmp_path / "gone").message
+    assert "no such file or directory" in no_job(tmp_path / "gone.pkl").message
 
 
 def test_a_file_is_no_job(tmp_path: Path) -> None:
