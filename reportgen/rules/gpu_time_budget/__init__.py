@@ -15,11 +15,8 @@ from reportgen.units import NS_PER_S, pct_of, ratio_of
 
 ABOUT = About(
     checks="Where the time of each GPU went: work, start and end, and the causes of idle time.",
-    reading="""Each moment of each GPU is counted in exactly one part. Samples show the time before
-        and after training, and in between whether a GPU is busy (above 90 %), partly busy (above
-        10 %) or idle. Idle time is named by what happened at the same time, which does not prove
-        the cause. Kernel traces show compute, communication without compute, copies, and the exact
-        cause of idle time.""",
+    reading="""Each moment of each GPU is counted in exactly one part. Idle time is named by what
+        happened at the same time, which does not prove the cause.""",
     advice="Begin with the largest part that is not busy.",
     section=Section(id="gpu-time", title="GPU time budget", order=20),
     first_picture="budget",

@@ -20,7 +20,9 @@ OF_BOTH = OF_STEPS + (
 COSTS = """ At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD of
     it while they are idle, and {costs[2]:.2f} USD for all unused utilization."""
 BY_SAMPLES = " Shares of the time of all GPUs, counted in whole samples."
-TABLE_CAPTION = """Shares are of the time of all GPUs of the job and add up to 100 %."""
+TABLE_CAPTION = """Samples show the time before and after training, and in between whether a GPU is
+    busy (above 90 %), partly busy (above 10 %) or idle. Shares are of the time of all GPUs of the
+    job and add up to 100 %."""
 TRACED_CAPTION = "Calculated from the exact times of kernels and copies. Shares of {window}."
 TRACED_TABLE_CAPTION = """Calculated from the exact times of kernels and copies. Shares are of the
     recorded time of all GPUs and add up to 100 %."""

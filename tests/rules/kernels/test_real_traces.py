@@ -20,6 +20,7 @@ from reportgen.report import rank_findings
 from reportgen.results import Exhibit, RuleResult, Severity
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part, reads
+from tests.builders import known
 from tests.rules.kernels import second
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -280,6 +281,8 @@ def test_the_budget_from_kernels_says_so_and_fills_the_window(name: str) -> None
 
     agree(sum(row["gpu_s"] for row in rows) * 1e6, sum(windows.values()))
     assert all("kernels" in item.caption for item in result.exhibits[:-1])
+    said = [*(item.caption for item in result.exhibits), known(result.about).reading]
+    assert not [text for text in said if "training" in text]
 
 
 def test_the_loader_finding_bounds_the_gain_that_was_measured() -> None:
