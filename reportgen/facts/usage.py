@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.arrays import Floats, Instants, Mask, Rows
+from reportgen.facts.intervals import Union, overlaps_any
 from reportgen.facts.samples import (
     EDGE_AT_MOST_RATIO,
     count_where,
@@ -27,6 +28,9 @@ BUSY_ABOVE_PCT = 90.0
 UNTOUCHED_PCT = 2.0
 """A GPU that stays below this for the whole job runs nothing of it: a driver's own work is shown
 as 1 %."""
+LEAST_INSIDE, AS_USUAL_RATIO = 10, 0.95
+"""GPUs work on in a pause of the host if so many samples show as much use as elsewhere: samples
+scatter by a few points."""
 LEAST_JUDGED = 60
 """More samples than this are judged: half a minute at SageMaker's usual interval, three of them
 above a 95th percentile. SageMaker's rules wait for 1,000, which a job of eight minutes has not."""
@@ -235,6 +239,26 @@ def most_unused_ratio(system: SystemTable) -> float | None:
         if at_work.size:
             unused.append(1 - float(at_work.mean()) / 100)
     return max(unused, default=None)
+
+
+def works_on(system: SystemTable, windows: Union) -> bool:
+    """Return whether GPUs work in some windows as much as in the rest of their time at work.
+
+    Then the host only catches up with them there. Unknown, and ``False``, where samples are fewer
+    than ``LEAST_INSIDE``, or further apart than twice the usual length of a window.
+    """
+    length_ns = windows.end_ns - windows.start_ns
+    interval_ns = system.interval_ns or 0
+    if not length_ns.size or interval_ns > 2 * float(np.median(length_ns)):
+        return False
+    is_inside = overlaps_any(system.tick_ns, system.tick_ns, windows.start_ns, windows.end_ns)
+    is_outside, ratios = while_at_work(system) & ~is_inside, []
+    for use in in_use(system):
+        inside, outside = present_values(use[is_inside]), present_values(use[is_outside])
+        if inside.size < LEAST_INSIDE or not outside.size or not outside.mean():
+            return False
+        ratios.append(float(inside.mean() / outside.mean()))
+    return min(ratios, default=0.0) >= AS_USUAL_RATIO
 
 
 # Cores

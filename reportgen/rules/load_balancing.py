@@ -218,9 +218,12 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
     worst = max(uneven, key=lambda pair: (pair.gap_pct, pair.distance))
     load = next(load for load in loads if load.node == worst.node)
     used = [gpu.work_pct for gpu in load.gpus if gpu.is_used]
-    # Possible gain if the busiest GPU only had the mean of the used GPUs' work.
-    share = 1 - float(np.mean(used)) / max(used) if max(used, default=0.0) > 0 else 0.0
-    message = UNEVEN_PROCESSES if load.n_workers >= len(used) else UNEVEN
+    # Possible gain if the busiest GPU only had the mean of the used GPUs' work. Where each has its
+    # process, GPUs that wait for another one look busy: then the gain is what that one idles more.
+    has_processes = load.n_workers >= len(used)
+    gained = min(used, default=0.0) if has_processes else float(np.mean(used)) if used else 0.0
+    share = 1 - gained / max(used) if max(used, default=0.0) > 0 else 0.0
+    message = UNEVEN_PROCESSES if has_processes else UNEVEN
     shares = [write("{gpu.gpu} {gpu.share_pct:pct}", gpu=gpu) for gpu in load.gpus]
     pairs = kit.concat(load.pairs for load in loads)
     beyond = [pair for pair in pairs if pair.distance > params.threshold]

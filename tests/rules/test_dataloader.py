@@ -14,7 +14,7 @@ from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules import dataloader
 from reportgen.rules.dataloader import RULE
 from reportgen.rules.dataloader.measure import Params, measure
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, node, rows_of, sampled_again, step_rows
 from tests.rules.samples import run
 
@@ -184,7 +184,7 @@ def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(
     gpus: int, expected: float
 ) -> None:
     columns = {f"cpu{index}": [80.0] * 601 for index in range(4)}
-    columns |= {f"gpu{index}": [90.0] * 601 for index in range(gpus)}
+    columns |= {f"gpu{index}": [60.0] * 601 for index in range(gpus)}
     part = node_profile(
         system=system_table(columns, interval_s=1.0),
         spans=span_table(training(wait_s=0.25, num_workers=0)),
@@ -197,6 +197,41 @@ def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(
     assert ("the cores also train: this job keeps them busy for 80.0 %" in found.text) is not bool(
         gpus
     )
+
+
+@pytest.mark.parametrize(
+    ("late", "is_told"),
+    [(range(7, 400, 25), True), (range(7, 400, 4), False)],
+    ids=["a few stalls", "each of four processes is late"],
+)
+def test_a_few_long_waits_are_stalls_that_more_processes_do_not_help(
+    late: range, is_told: bool
+) -> None:
+    begin_s, rows = START_S + 1.0, [setup(0, workers=4, pinned=True)]
+    for step in range(400):
+        wait_s = 3.0 if step in late else 0.001
+        rows.append(("DataLoaderIter", "It::GetNext", begin_s, begin_s + wait_s, {}))
+        begin_s += wait_s
+        rows += step_rows([0.5], start_s=begin_s, first=step)
+        begin_s += 0.5
+    result = run(RULE, node(rows, cores=16))
+    found = next(item for item in result.findings if item.severity is not Severity.INFO)
+
+    assert (found.cause == Cause.SLOW_INPUT) is is_told
+    assert ("16 of 400 waits make" in found.text) is is_told
+    assert ("prefetch_factor" in found.advice) is is_told
+
+
+def test_waits_cost_at_most_what_gpus_leave_unused() -> None:
+    part = node_profile(
+        system=system_table({"gpu0": [98.0] * 601, "cpu0": [50.0] * 601}, interval_s=1.0),
+        spans=span_table(training(wait_s=0.48, num_workers=0)),
+    )
+    found = known(finding(run(RULE, part), "DL-1"))
+
+    assert found.severity is Severity.INFO
+    assert known(found.estimate).share_ratio == pytest.approx(0.02)
+    assert "No GPU leaves more than 2.0 % of its time unused" in found.text
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,15 @@ def test_data_parallel_is_advised_against_only_where_it_may_be_used(
     assert said in found.advice
 
 
+def test_gpus_with_a_process_each_may_gain_what_the_idlest_idles_more() -> None:
+    gpus: dict[str, Any] = {"gpu0": [60.0] * 30, **{f"gpu{at}": [90.0] * 30 for at in (1, 2, 3)}}
+    rows = [row for rank in range(4) for row in step_rows([1.0], worker=f"algo-1-{rank}")]
+    part = node_profile(system=system_table(gpus, interval_s=6), spans=span_table(rows))
+    found = known(finding(run(RULE, part, **SMALL), "BAL-1"))
+
+    assert known(found.estimate).share_ratio == pytest.approx(1 - 60 / 90, abs=1e-6)
+
+
 def test_a_gpu_that_works_a_little_all_the_time_has_less_of_the_work() -> None:
     result = run(RULE, node(gpu0=[90.0] * 30, gpu1=[5.0] * 30), **SMALL)
 

@@ -231,6 +231,13 @@ def test_gpus_that_never_work_beside_others_are_told_as_unused() -> None:
     assert "one process per GPU" in found.advice
 
 
+def test_a_few_samples_in_which_cuda_is_set_up_are_no_use_of_a_gpu() -> None:
+    (found,) = run(RULE, node(gpu0=[0.0] * 10 + [12.0] * 2 + [0.0] * 60), **SMALL).findings
+
+    assert found.cause == Cause.GPU_IDLE
+    assert "was 12.0 %, and that in a few samples only" in found.text
+
+
 def test_a_gpu_that_works_a_little_all_the_time_is_under_used_not_unused() -> None:
     found = run(RULE, node(gpu0=[0.0] * 5 + [90.0] * 30, gpu1=[0.0] * 5 + [5.0, 6.0] * 15), **SMALL)
 

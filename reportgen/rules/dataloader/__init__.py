@@ -138,7 +138,7 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             message = texts.THREADS_TOO_SLOW
         elif cause is Cause.TOO_MANY_LOADERS:
             message, limits = texts.TOO_MANY, many
-        elif job.n_loaders < fewest:
+        elif job.n_loaders < fewest and not job.stalls:
             message, limits = texts.TOO_FEW, few
         yield _waits(message, job, params, cause, **limits)
     elif job.worst is not None and 100 * job.ratio >= params.wait_pct:
@@ -177,7 +177,8 @@ def _cause_of(job: NodeLoaders, params: Params) -> Cause:
         return Cause.TOO_MANY_LOADERS
     if is_full or not (has_room or is_idle):
         return Cause.CPU_PREPROCESSING
-    return Cause.TOO_FEW_LOADERS if job.has_processes and has_room else Cause.SLOW_INPUT
+    is_few = job.has_processes and has_room and not job.stalls
+    return Cause.TOO_FEW_LOADERS if is_few else Cause.SLOW_INPUT
 
 
 def _cause_by_number(job: NodeLoaders) -> Cause:
@@ -186,7 +187,7 @@ def _cause_by_number(job: NodeLoaders) -> Cause:
     if _is_crowded(job) and not (work and work.rests):
         return Cause.TOO_MANY_LOADERS
     has_room = job.has_processes and job.n_loaders + job.n_processes <= len(job.cores)
-    return Cause.TOO_FEW_LOADERS if has_room else Cause.SLOW_INPUT
+    return Cause.TOO_FEW_LOADERS if has_room and not job.stalls else Cause.SLOW_INPUT
 
 
 def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
@@ -237,13 +238,18 @@ def _waits(
         busy_ratio = max(used)
         share = min(share, 1 - busy_ratio)
         bound = write(texts.CORES_TRAIN, busy_pct=100 * busy_ratio)
-    if not job.has_processes and cause is Cause.SLOW_INPUT:
+    if cause is Cause.SLOW_INPUT and job.stalls:
+        advice, bound = texts.FIND_STALLS, write(texts.STALLS, stalls=job.stalls)
+    if job.unused_ratio is not None and job.unused_ratio < share:
+        share = job.unused_ratio
+        bound += write(texts.HIDDEN, unused_pct=100 * share)
+    if not job.has_processes and cause is Cause.SLOW_INPUT and not job.stalls:
         advice = message.advice
     return _tell(
         replace(message, cause=cause, advice=texts.CACHE if is_early else advice),
         job,
         params,
-        severity=kit.fault_severity(share),
+        severity=kit.cost_severity(share),
         share=share,
         why=f"{_why(job, why, values)}{bound}",
         **values,

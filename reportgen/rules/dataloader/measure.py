@@ -27,6 +27,9 @@ HAND_OVER_NS = 2_000_000
 """A loader process hands over a finished batch in one or two milliseconds, which more processes do
 not save: 1.8 ms in the recorded script ``workers`` (benchmarks/exam/real), whose processes rest. A
 loop that makes its batches in less, as ``sweep`` does in 0.8 ms, gains nothing by processes."""
+STALLS_RATIO, MOST_STALLS_RATIO, READY_RATIO = 0.8, 0.05, 0.05
+"""Stalls make four fifths of all waiting, and are no more than one wait of twenty; the usual wait
+takes less than a twentieth of a turn of the loop (chosen)."""
 MOST_HAND_OVER_NS = 4 * HAND_OVER_NS
 """Beside other programs a loader process hands over more slowly, by a few turns on a core of some
 milliseconds each. A longer wait is a wait for data, however slow the rest of the loop is."""
@@ -67,6 +70,16 @@ class Params:
         return self.min_threshold / 100 * n_cores, self.max_threshold / 100 * n_cores
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalls:
+    """The long ones of all waits: how many, their share of the waiting, the longest."""
+
+    n_long: int
+    n_waits: int
+    share_pct: float
+    longest_ns: int
+
+
 @row
 class NodeLoaders:
     """One node, or all nodes of a job.
@@ -88,6 +101,8 @@ class NodeLoaders:
         crowded_ns: how much longer the steps take together while the cores are used up.
         hand_over_ns: of each worker, the time from getting a batch to the step that uses it, as far
             as GPUs are known to wait meanwhile; ``hand_over_most_ns`` as far as they may.
+        unused_ratio: how much of its time the GPU leaves unused that works least: no wait of the
+            host costs more.
     """
 
     n_spans: int = merging.merged(sum)
@@ -113,6 +128,7 @@ class NodeLoaders:
     crowded_ns: int = merging.merged(max)
     hand_over_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     hand_over_most_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
+    unused_ratio: float | None = merging.merged(merging.greatest)
     loaders: tuple[Loader, ...] = merging.merged(merging.concat)
 
     @property
@@ -166,6 +182,31 @@ class NodeLoaders:
     def wait_p50_ns(self) -> float:
         """Return the median of the waits, 0 without any."""
         return float(np.median(self.wait_ns)) if self.wait_ns.size else 0.0
+
+    @property
+    def stalls(self) -> Stalls | None:
+        """Return the few waits that make most of the waiting, ``None`` where many do.
+
+        Where loader processes take turns and all are too slow, one wait in as many is long.
+        """
+        every_ns, worst = int(self.wait_ns.sum()), self.worst
+        if not every_ns or worst is None:
+            return None
+        turn_ns = (worst.loop_ns - worst.waited_ns) / max(worst.n_waits, 1)
+        if self.wait_p50_ns > max(HAND_OVER_NS, READY_RATIO * turn_ns):
+            return None
+        long_ns = self.wait_ns[self.wait_ns >= max(turn_ns, HAND_OVER_NS)]
+        n_first = int((self.opens_epoch > 0).sum())
+        few = self.wait_ns.size / (2 * max(self.num_workers or 1, 1))
+        if not n_first < long_ns.size < min(few, MOST_STALLS_RATIO * self.wait_ns.size):
+            return None
+        found = Stalls(
+            n_long=int(long_ns.size),
+            n_waits=int(self.wait_ns.size),
+            share_pct=100 * float(long_ns.sum()) / every_ns,
+            longest_ns=int(long_ns.max()),
+        )
+        return found if found.share_pct >= 100 * STALLS_RATIO else None
 
     @property
     def slow_ratio(self) -> float:
@@ -250,6 +291,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=hand_over_ns[0],
         hand_over_most_ns=hand_over_ns[1],
+        unused_ratio=usage.most_unused_ratio(part.system),
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
     )

@@ -90,7 +90,7 @@ def _table(gpus: Sequence[GpuUtilization]) -> results.Exhibit:
 def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Finding | None]:
     gpus = [gpu for node in nodes for gpu in node.gpus]
     judged = [gpu for gpu in gpus if gpu.verdict is not UseVerdict.NOT_JUDGED]
-    most_pct = [np.array([gpu.max_pct]) for gpu in judged]
+    most_pct = [np.array([gpu.reached_pct]) for gpu in judged]
     is_used = used_gpus(most_pct, above=params.threshold_p5)
     is_used |= np.array([gpu.is_light for gpu in judged], dtype=np.bool_)
     used, unused = ([judged[at] for at in np.flatnonzero(mask)] for mask in (is_used, ~is_used))
@@ -129,6 +129,7 @@ def _unused(
         advice=advice if used else texts.USE_ANY,
         gpu=first,
         which=which[0].upper() + which[1:],
+        but_for=texts.BUT_FOR * (first.max_pct > first.reached_pct),
         n_unused=len(unused),
         unused=format_places([(gpu.node, gpu.gpu) for gpu in unused]),
         nodes=nodes,
@@ -203,13 +204,14 @@ def _swinging(
     """Return the finding on GPUs that swing; each works between its rests."""
     worst = max(gpus, key=lambda gpu: gpu.rested_ratio)
     wasted = sum(gpu.rested_ratio for gpu in gpus) / len(used)
+    short = sum(max(gpu.rested_ratio, gpu.short_ratio) for gpu in gpus) / len(used)
     is_little = wasted < LITTLE_REST_RATIO
     return texts.FLUCTUATING.finding(
         measured=worst.work_p5_pct,
         threshold=params.threshold_p5,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
         severity=results.Severity.INFO if is_little else kit.fault_severity(wasted),
-        share=wasted,
+        share=wasted if is_little else short,
         advice=_advice(worst),
         gpu=worst,
         params=params,

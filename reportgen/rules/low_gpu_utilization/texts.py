@@ -40,12 +40,13 @@ SHORT = replace(
     advice="""Record the job with reportgen record, or switch on framework profiling: steps and
         waits show which of the possible causes it is.""",
 )
+BUT_FOR = ", and that in a few samples only, as while a process sets up CUDA"
 NEVER = replace(
     UNDER_USED,
     cause=results.Cause.GPU_IDLE,
     title="{which} {n_unused:verb are/is} never used: {unused}",
     text="""The largest utilization of {gpu.gpu} on {gpu.node} in {gpu.n_samples:count sample} was
-        {gpu.max_pct:pct}.""",
+        {gpu.max_pct:pct}{but_for}.""",
 )
 STOPPED = replace(
     UNDER_USED,

@@ -303,11 +303,12 @@ def _share_between(between_pct: float, job: FrameworkSums) -> Finding | None:
     unused = [min(item.open_ratio, item.unused_ratio) for item in undecided]
     is_short = max(unused, default=0.0) >= UNDECIDED_FROM_RATIO
     effect = UNDECIDED if any(item.has_gpu for item in undecided) else WITHOUT_STEP
+    most = max((item.most_unused_ratio for item in job.between if item.loop_ns), default=1.0)
     return (effect if is_short else BETWEEN_STEPS).finding(
         measured=between_pct,
         threshold=OTHERS_PCT,
         where=_where(job.loop),
-        share=max(unused) if is_short else share,
+        share=max(unused) if is_short else min(share, most),
         lost=write(lost, lost=job.lost_ns),
         known=write(KNOWN, rest=100 * share) if 100 * share < between_pct else "",
     )

@@ -118,6 +118,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     idle = None if is_whole else between_steps.idle_between_of(part)
     is_unpinned = (part.spans.pin_memory == 0).any()
     unused_ratio = usage.unused_ratio(part.system) if has_gpu else float(is_whole)
+    most_unused = usage.most_unused_ratio(part.system)
     for item in between_steps.between_steps_of(part):
         copied_ns = item.copied_ns if is_unpinned else 0.0
         ratio = 1.0 if is_whole else idle.ratio if idle else None
@@ -138,6 +139,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             is_fitted=idle is not None,
             is_waiting_known=item.is_waiting_known,
             unused_ratio=unused_ratio,
+            most_unused_ratio=1.0 if most_unused is None else most_unused,
             has_gpu=has_gpu,
             inside_each_ns=inside_each_ns,
             inside_ns=inside_each_ns * n_training,

@@ -58,7 +58,8 @@ class Between:
         is_waiting_known: whether waits for batches were recorded.
         waited_ns: for how long it waits in addition for such work of the slowest node.
         unused_ratio: how much of the GPUs' time its node leaves unused from first to last work; of
-            a node without GPUs all that is no step, if steps are whole.
+            a node without GPUs all that is no step, if steps are whole. ``most_unused_ratio`` is
+            that of the GPU that works least: no time of the host costs more.
         inside_each_ns: what lies in a training step, but in no part of it that is known; in all of
             them ``inside_ns``.
     """
@@ -78,6 +79,7 @@ class Between:
     is_waiting_known: bool
     waited_ns: float = 0.0
     unused_ratio: float = 0.0
+    most_unused_ratio: float = 1.0
     has_gpu: bool = True
     inside_each_ns: float = 0.0
     inside_ns: float = 0.0

@@ -353,6 +353,8 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
             continue
         rows, others = np.flatnonzero(is_its), np.flatnonzero(~is_slow)
         windows = Union(start_ns=start_ns[rows], end_ns=end_ns[rows])
+        if is_between and usage.works_on(part.system, windows):
+            continue
         usual = Union(start_ns=start_ns[others], end_ns=end_ns[others])
         usual_ns = float(np.median(length_ns))
         contrast = contrast_of(
