@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import ReasonCode, Severity, Status
+from reportgen.results import Cause, ReasonCode, Severity, Status
 from reportgen.rules.memory_in_use import RULE
 from reportgen.rules.memory_in_use.sampled import Params
 from tests.builders import known, node_profile
@@ -109,10 +110,33 @@ def test_the_table_names_every_gpu_and_host_with_its_limit() -> None:
 
 
 def test_a_job_whose_memory_was_not_recorded_in_bytes_is_skipped() -> None:
-    result = run(RULE, node(memory=[99.0, 99.0], gpu0_memory=[10.0, 10.0]))
+    result = run(RULE, node(memory=[89.0, 89.0], gpu0_memory=[10.0, 10.0]))
 
     assert result.status is Status.SKIPPED
     assert known(result.reason).code is ReasonCode.NO_EVENTS
+
+
+def test_a_host_whose_percentage_alone_is_known_is_reported_where_it_is_full() -> None:
+    (finding,) = run(RULE, node(memory=[50.0, 95.0])).findings
+
+    assert finding.id == "ROOM-1"
+    assert "more than 90.0 % of the memory was in use" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("last_pct", "severity"), [(70.0, Severity.WARNING), (40.0, Severity.INFO), (22.0, None)]
+)
+def test_a_host_whose_memory_grows_to_the_end_is_a_warning_where_it_will_be_full(
+    last_pct: float, severity: Severity | None
+) -> None:
+    result = run(RULE, node(memory=np.linspace(20, last_pct, 400).tolist()))
+
+    assert [(item.id, item.severity) for item in result.findings] == (
+        [("ROOM-4", severity)] if severity else []
+    )
+    if severity:
+        assert result.findings[0].cause == Cause.MEMORY_GROWTH
+        assert result.findings[0].title.startswith("Host memory grows over the whole job: node-1")
 
 
 def test_a_gpu_without_a_total_is_left_out() -> None:

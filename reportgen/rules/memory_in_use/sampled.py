@@ -41,7 +41,7 @@ HOST_NEAR_LIMIT = Message(
     severity=results.Severity.WARNING,
     title="{device.node} uses up to {measured:pct} of its memory",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
-        {device.limit_gb:.1f} GB was in use. At the limit the system kills processes of the
+        {of_limit} was in use. At the limit the system kills processes of the
         job.{concerned}""",
     advice="""Use fewer loader processes or a shorter prefetch queue, look for data that are kept
         for all epochs, or take an instance with more memory.""",
@@ -68,6 +68,19 @@ GPU_GROWS = Message(
         if each is higher). At the limit an allocation fails and the job ends.{concerned}""",
     advice="""Find tensors that are kept beyond a step (losses in lists, hooks, caches): record a
         memory snapshot of two steps far apart, and compare what is alive.""",
+    unit="points",
+    exhibit="memory_in_use",
+)
+HOST_GROWS = Message(
+    id="ROOM-4",
+    cause=results.Cause.MEMORY_GROWTH,
+    title="Host memory grows over the whole job: {place} up to {device.max_pct:pct}",
+    text="""After the start, the used part of {of_limit} of {place} rises from {growth.first:pct} to
+        {growth.last:pct} (medians of the first and the last of {parts} equal parts of the time), in
+        both halves: Kendall's tau of the parts is {growth.agreement:.2f} (1 if each is higher).
+        At the limit the system kills processes of the job.{concerned}""",
+    advice="""Look for what the script or its loader processes keep for all epochs: results in
+        lists, a cache of the data, logs that are not written out.""",
     unit="points",
     exhibit="memory_in_use",
 )
@@ -119,10 +132,10 @@ class DeviceMemory:
 
     node: str = col()
     device: str = col()
-    limit_gb: float = col("GB", digits=2, role=results.Role.MEMORY)
+    limit_gb: float | None = col("GB", digits=2, role=results.Role.MEMORY)
     mean_pct: float = col("%", digits=2, role=results.Role.MEMORY)
     max_pct: float = col("%", digits=2, role=results.Role.MEMORY)
-    max_gb: float = col("GB", digits=2, role=results.Role.MEMORY)
+    max_gb: float | None = col("GB", digits=2, role=results.Role.MEMORY)
     above_pct: float = col("%", digits=2, name="samples_above_limit_pct")
     highest_ns: int
     growth: Growth | None
@@ -150,29 +163,33 @@ def _gpus(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
 
 
 def _host(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
+    """Yield the memory of a host; where its bytes are unknown only if it is full or grows."""
     used_bytes = part.system.matrix(SeriesKind.HOST_MEMORY_BYTES)
     used_pct = part.system.matrix(SeriesKind.HOST_MEMORY)
-    if not used_bytes.size or not used_pct.size:
+    if not used_pct.size or np.isnan(used_pct[:, 0]).all():
         return
-    is_known = np.isfinite(used_bytes[:, 0]) & (used_pct[:, 0] > 0)
-    if is_known.any():
-        limits = 100 * used_bytes[is_known, 0] / used_pct[is_known, 0]
-        limit = float(np.median(limits))
-        yield _device(part, HOST, used_pct[:, 0], limit_bytes=limit, above=params.host_pct)
+    limit = None
+    if used_bytes.size:
+        is_known = np.isfinite(used_bytes[:, 0]) & (used_pct[:, 0] > 0)
+        if is_known.any():
+            limit = float(np.median(100 * used_bytes[is_known, 0] / used_pct[is_known, 0]))
+    found = _device(part, HOST, used_pct[:, 0], limit_bytes=limit, above=params.host_pct)
+    if limit is not None or found.growth or found.max_pct > params.host_pct:
+        yield found
 
 
 def _device(
-    part: NodeProfile, name: str, used_pct: Floats, *, limit_bytes: float, above: float
+    part: NodeProfile, name: str, used_pct: Floats, *, limit_bytes: float | None, above: float
 ) -> DeviceMemory:
     known = used_pct[~np.isnan(used_pct)]
     max_pct = float(known.max())
     return DeviceMemory(
         node=part.node,
         device=name,
-        limit_gb=limit_bytes / 1e9,
+        limit_gb=None if limit_bytes is None else limit_bytes / 1e9,
         mean_pct=float(known.mean()),
         max_pct=max_pct,
-        max_gb=max_pct / 100 * limit_bytes / 1e9,
+        max_gb=None if limit_bytes is None else max_pct / 100 * limit_bytes / 1e9,
         above_pct=100 * float((known > above).mean()),
         growth=_growth(known),
         highest_ns=int(part.system.tick_ns[np.nanargmax(used_pct)]),
@@ -232,18 +249,31 @@ def _findings(
     full = [gpu for gpu in gpus if gpu.above_pct > _STAYS_PCT]
     growing = [gpu for gpu in gpus if gpu.growth]
     room = gpus if not growing and all(gpu.max_pct < params.gpu_room_pct for gpu in gpus) else ()
-    if growing:
-        worst = max(growing, key=lambda gpu: gpu.growth.rise if gpu.growth else 0.0)
+    swelling = [host for host in hosts if host.growth]
+    for message, rising, every, noun in (
+        (GPU_GROWS, growing, gpus, "GPU"),
+        (HOST_GROWS, swelling, hosts, "node"),
+    ):
+        if not rising:
+            continue
+        worst = max(rising, key=lambda device: device.growth.rise if device.growth else 0.0)
         assert worst.growth is not None
-        yield GPU_GROWS.finding(
+        is_soon = worst.growth.last + worst.growth.rise >= 100  # in a job that is twice as long
+        yield message.finding(
             measured=round(worst.growth.rise, 2),
             threshold=GROWS_FROM_POINTS,
-            where=results.Where(node=worst.node, device=worst.device),
+            where=results.Where(
+                node=worst.node, device=None if worst.device == HOST else worst.device
+            ),
+            severity=results.Severity.WARNING
+            if is_soon or worst.device != HOST
+            else results.Severity.INFO,
             device=worst,
             growth=worst.growth,
             parts=N_PARTS - N_START_PARTS,
-            place=_label(worst, gpus),
-            concerned=concerning(len(growing), len(gpus), "GPU"),
+            place=worst.node if worst.device == HOST else _label(worst, every),
+            of_limit=_limit(worst),
+            concerned=concerning(len(rising), len(every), noun),
         )
     for message, limit_pct, found, every, noun in (
         (HOST_NEAR_LIMIT, params.host_pct, near, hosts, "node"),
@@ -261,8 +291,13 @@ def _findings(
             where=results.Where(node=worst.node, device=device, start_s=start_s),
             device=worst,
             place=_label(worst, every),
+            of_limit=_limit(worst),
             concerned=concerning(len(found), len(every), noun),
         )
+
+
+def _limit(device: DeviceMemory) -> str:
+    return "the memory" if device.limit_gb is None else f"{device.limit_gb:.1f} GB"
 
 
 def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
