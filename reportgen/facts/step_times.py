@@ -133,7 +133,8 @@ def _of_other_work(times: StepTimes) -> Sequence[StepTimes]:
     """Return the stretches of steps that do other work each, if steps grow in none of them.
 
     They are trainings of several models in one process, for example. Stretches of few steps, such
-    as short epochs, show no growth of their own.
+    as short epochs, show no growth of their own: of a steady one, half of the rise lies between
+    the halves of the stretches, of trainings that differ nothing.
     """
     stretches = [
         replace(
@@ -146,7 +147,12 @@ def _of_other_work(times: StepTimes) -> Sequence[StepTimes]:
     is_long = (
         len(stretches) > 1 and min(stretch.own_ns.size for stretch in stretches) >= 2 * N_BLOCKS
     )
-    return stretches if is_long and not any(_rises(stretch.own_ns) for stretch in stretches) else ()
+    if not is_long or any(_rises(stretch.own_ns) for stretch in stretches):
+        return ()
+    first_ns, last_ns, _ = _growth(times.own_ns)
+    halves = (np.array_split(stretch.own_ns, 2) for stretch in stretches)
+    within_ns = sum(float(np.median(late) - np.median(early)) for early, late in halves)
+    return () if within_ns >= (last_ns - first_ns) / 4 else stretches
 
 
 def _is_jump(length_ns: Integers) -> bool:

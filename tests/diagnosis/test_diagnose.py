@@ -440,17 +440,26 @@ def test_without_events_a_gpu_that_is_under_used_may_wait_for_something(
 
 
 @pytest.mark.parametrize(
-    ("severity", "is_open"), [(Severity.INFO, False), (Severity.WARNING, True)]
+    ("severity", "share_ratio", "is_open", "explained"),
+    [
+        (Severity.INFO, 0.6, False, ()),
+        (Severity.WARNING, 0.2, True, ()),
+        (Severity.WARNING, 0.6, False, ("FW-1",)),
+    ],
+    ids=["a reading", "little of it", "most of it"],
 )
-def test_a_gpu_that_may_wait_between_steps_may_wait_for_something(
-    severity: Severity, is_open: bool
+def test_time_that_gpus_lose_between_steps_says_where_they_are_under_used(
+    severity: Severity, share_ratio: float, is_open: bool, explained: tuple[str, ...]
 ) -> None:
     low = finding("GPU-1", Severity.WARNING, 0.5, cause=Cause.GPU_UNDERUSED)
-    between = finding("FW-1", severity, 0.6, cause=Cause.LOST_GPU_TIME)
+    between = finding("FW-1", severity, share_ratio, cause=Cause.LOST_GPU_TIME)
     results = [result("LowGPUUtilization", low), result("OverallFrameworkMetrics", between)]
-    (found, _) = diagnose(results)
+    (found, lost) = diagnose(results)
 
     assert (Cause.WORK_BETWEEN_STEPS in found.findings[0].possible_causes) is is_open
+    assert found.findings[0].symptom_of == explained
+    if explained:
+        assert Cause.WORK_BETWEEN_STEPS in lost.findings[0].possible_causes
 
 
 def test_gpus_that_are_short_of_work_may_slow_down_or_swing() -> None:

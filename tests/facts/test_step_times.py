@@ -102,3 +102,18 @@ def test_trainings_of_several_models_in_one_process_do_not_grow_slower(
     (times,) = step_times_of(span_table(rows))
 
     assert (slowdown_of(times) is not None) is is_told
+
+
+def test_steps_that_scatter_more_than_they_grow_within_an_epoch_grow_over_epochs() -> None:
+    rng, rows, at_s = np.random.default_rng(4), list[tuple[Any, ...]](), START_S
+    for step in range(960):
+        if step % 192 == 0:
+            more = {"num_workers": 0, "pin_memory": False}
+            rows.append(("DataLoaderIterInitialize", "It", at_s, at_s + 0.01, more))
+            at_s += 0.02
+        length_s = 0.5 * (1 + step / 960) * rng.lognormal(0, 0.4)
+        rows.append((TRAIN, TRAIN, at_s, at_s + length_s, {"step": step}))
+        at_s += length_s + 0.003
+    (times,) = step_times_of(span_table(rows))
+
+    assert slowdown_of(times) is not None
