@@ -237,6 +237,14 @@ def test_long_times_between_steps_at_random_are_told(n_long: int, is_told: bool)
         assert known(found.estimate).share_ratio == pytest.approx(share, abs=0.002)
 
 
+def test_long_times_between_steps_in_which_gpus_work_on_are_no_finding() -> None:
+    pauses_s = [0.02] * 300
+    for place in AT_RANDOM[:20]:
+        pauses_s[place] = 1.02
+
+    assert finding(one_after_the_other([0.28] * 300, pauses_s, use_pct=97.0), "STEP-1") is None
+
+
 @pytest.mark.parametrize("is_even", [False, True])
 def test_waits_and_unrecorded_steps_do_not_hide_the_rhythm_of_what_lies_between_steps(
     is_even: bool,
@@ -501,14 +509,23 @@ def test_of_many_steps_every_so_many_is_a_mark_with_the_last_of_them() -> None:
     assert f"{len(steps)} of 5,000 steps" in exhibit.caption
 
 
-def one_after_the_other(lengths_s: Sequence[float], pauses_s: Sequence[float]) -> Any:
-    """Return the result of a worker whose steps follow each other after some pauses."""
+def one_after_the_other(
+    lengths_s: Sequence[float], pauses_s: Sequence[float], *, use_pct: float | None = None
+) -> Any:
+    """Return the result of a worker whose steps follow each other after some pauses.
+
+    ``use_pct`` is that of a GPU, sampled ten times a second.
+    """
     starts_s = START_S + np.cumsum([0.0, *(np.add(lengths_s, pauses_s)[:-1])])
     rows = [
         (TRAIN, TRAIN, float(begin), float(begin + length), {"step": step})
         for step, (begin, length) in enumerate(zip(starts_s, lengths_s, strict=True))
     ]
-    return run(RULE, node(rows))
+    part = node(rows)
+    if use_pct is not None:
+        use = {"gpu0": [use_pct] * round(10 * (sum(lengths_s) + sum(pauses_s)))}
+        part = replace(part, system=system_table(use, interval_s=0.1))
+    return run(RULE, part)
 
 
 def growing(growth: float, *, n_steps: int = 240, is_between: bool = False) -> Any:

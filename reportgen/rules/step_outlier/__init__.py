@@ -77,7 +77,7 @@ LONG_BETWEEN = replace(
     text="""In the training process {slow.worker} {slow.n_slow:n} times between steps are at least
         {times:g} times as long as those around them, in no rhythm; waits for batches are left out.
         The usual one takes {slow.usual_ns:ns}, the longest {slow.longest_ns:ns}: after step
-        {numbers}. Their extra time is {measured:pct} of the time from the first to the last step.
+        {numbers}. They cost at most {measured:pct} of the time from the first to the last step.
         {why}{others}""",
     advice="""Compare these times with what the script does between steps now and then: logging,
         metrics, callbacks, saving, garbage collection. Do it less often or in its own thread.""",
@@ -176,11 +176,11 @@ def _random(job: NodeSteps) -> Finding | None:
     A few of them are pauses, and what is cheap is only in the table.
     """
     costly = [
-        (slow.extra_ns / item.loop_ns, slow)
+        (share, slow)
         for item in job.series
         for slow in item.random
         if HANDFUL < slow.n_slow <= MOST_RANDOM_RATIO * slow.n_steps
-        and slow.extra_ns >= kit.CHEAP_RATIO * max(item.loop_ns, 1)
+        and (share := min(slow.extra_ns / max(item.loop_ns, 1), slow.most_ratio)) >= kit.CHEAP_RATIO
     ]
     if not costly:
         return None

@@ -96,7 +96,7 @@ class RandomSlow:
     """Slow steps of one worker and phase, or slow times between them, that come in no rhythm.
 
     ``n_steps`` are all of the phase; the rest is of the slow ones, without pauses. ``usual`` are
-    some of the others.
+    some of the others. ``most_ratio`` is the most that they cost, as a share of the loop.
     """
 
     worker: str
@@ -110,6 +110,7 @@ class RandomSlow:
     windows: Union
     usual: Union
     contents: WindowContents
+    most_ratio: float
 
     @property
     def n_slow(self) -> int:
@@ -335,6 +336,7 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
     times, steps = slow.times, slow.times.steps
     pauses = pauses_of_workers(part, least_steps=LEAST_OF_PAUSES)
     own_pauses = next(found.pauses for found in pauses if found.worker == steps.worker)
+    unused_ratio = usage.most_unused_ratio(part.system)
     kinds = (
         (
             *(False, slow.is_random_step, slow.step_excess_ns, times.own_ns),
@@ -373,6 +375,7 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
             windows=windows,
             usual=Union(start_ns=start_ns[some], end_ns=end_ns[some]),
             contents=contrast.contents,
+            most_ratio=1.0 if unused_ratio is None or not is_between else unused_ratio,
         )
 
 
