@@ -225,11 +225,10 @@ def unused_ratio(system: SystemTable) -> float:
 
 
 @fact
-def most_unused_ratio(system: SystemTable) -> float | None:
-    """Return how much of its time the GPU leaves unused that works least, 0-1, from first to last.
+def unused_ratios(system: SystemTable) -> tuple[float, ...]:
+    """Return how much of its time each used GPU leaves unused, 0-1, from first to last work.
 
-    ``None`` where no used GPU was sampled. GPUs that wait in a collective look busy; the one that
-    they wait for does not.
+    GPUs that wait in a collective look busy; the one that they wait for does not.
     """
     unused = []
     for use in in_use(system):
@@ -238,7 +237,17 @@ def most_unused_ratio(system: SystemTable) -> float | None:
         at_work = values[first : values.size - last]
         if at_work.size:
             unused.append(1 - float(at_work.mean()) / 100)
-    return max(unused, default=None)
+    return tuple(unused)
+
+
+def most_unused_ratio(system: SystemTable) -> float | None:
+    """Return the same of the GPU that works least; ``None`` where no used GPU was sampled."""
+    return max(unused_ratios(system), default=None)
+
+
+def unused_by_turns_ratio(system: SystemTable) -> float | None:
+    """Return the same of all GPUs added up, at most 1: they may wait by turns."""
+    return min(sum(unused), 1.0) if (unused := unused_ratios(system)) else None
 
 
 def works_on(system: SystemTable, windows: Union) -> bool:

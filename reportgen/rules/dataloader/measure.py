@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +70,12 @@ class Params:
         return self.min_threshold / 100 * n_cores, self.max_threshold / 100 * n_cores
 
 
+def _added(ratios: Sequence[float | None]) -> float | None:
+    """Return the sum of some shares, at most 1, ``None`` where one is unknown."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    return min(sum(known), 1.0) if len(known) == len(ratios) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stalls:
     """The long ones of all waits: how many, their share of the waiting, the longest."""
@@ -101,8 +107,8 @@ class NodeLoaders:
         crowded_ns: how much longer the steps take together while the cores are used up.
         hand_over_ns: of each worker, the time from getting a batch to the step that uses it, as far
             as GPUs are known to wait meanwhile; ``hand_over_most_ns`` as far as they may.
-        unused_ratio: how much of its time the GPU leaves unused that works least: no wait of the
-            host costs more.
+        unused_ratio: how much of their time GPUs leave unused, added up, as they may wait by turns.
+            No wait of the host costs more.
     """
 
     n_spans: int = merging.merged(sum)
@@ -128,7 +134,7 @@ class NodeLoaders:
     crowded_ns: int = merging.merged(max)
     hand_over_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     hand_over_most_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
-    unused_ratio: float | None = merging.merged(merging.greatest)
+    unused_ratio: float | None = merging.merged(_added)
     loaders: tuple[Loader, ...] = merging.merged(merging.concat)
 
     @property
@@ -291,7 +297,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=hand_over_ns[0],
         hand_over_most_ns=hand_over_ns[1],
-        unused_ratio=usage.most_unused_ratio(part.system),
+        unused_ratio=usage.unused_by_turns_ratio(part.system),
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from reportgen import results
 from reportgen.arrays import Floats
 from reportgen.facts.resample import ThinCurve, align, thin
 from reportgen.facts.trend import AGREEMENT_FROM, trend_of
+from reportgen.facts.usage import while_at_work
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import (
@@ -174,6 +175,9 @@ def _host(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
         if is_known.any():
             limit = float(np.median(100 * used_bytes[is_known, 0] / used_pct[is_known, 0]))
     found = _device(part, HOST, used_pct[:, 0], limit_bytes=limit, above=params.host_pct)
+    # What a job loads before it works is no growth.
+    at_work = used_pct[while_at_work(part.system), 0]
+    found = replace(found, growth=_growth(at_work[np.isfinite(at_work)]))
     if limit is not None or found.growth or found.max_pct > params.host_pct:
         yield found
 
