@@ -43,7 +43,7 @@ silence would say that nothing is wrong."""
 
 _INPUT = frozenset({
     Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING, Cause.IO_WAIT,
-    Cause.NETWORK_INPUT, Cause.OTHER_PROGRAMS,
+    Cause.NETWORK_INPUT, Cause.OTHER_PROGRAMS, Cause.LOADER_START,
 })  # fmt: skip
 """Why a loop may wait for data."""
 _COPIES = frozenset({Cause.UNPINNED_MEMORY})
@@ -91,6 +91,7 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     # Where gradients are accumulated the others wait for a slow worker in every nth step.
     Cause.PERIODIC_SLOW_STEPS: frozenset(
         {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
+        | {Cause.LOADER_START}
     ),
     Cause.SLOWING_DOWN: frozenset({Cause.SLOW_WORKER}),
     # A GPU that is never used idles beside busy cores, whatever these do.

@@ -16,6 +16,7 @@ from reportgen.facts.samples import (
     mean_of,
     present_values,
     sum_of,
+    totals_of,
 )
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.memo import fact
@@ -211,43 +212,35 @@ def while_at_work(system: SystemTable) -> Mask:
     return is_inside
 
 
-def unused_ratio(system: SystemTable) -> float:
-    """Return how much of the time of the GPUs in use is unused at work, 0-1; 0 without any.
+def _unused_pct(system: SystemTable) -> Iterator[Floats]:
+    """Yield (n_ticks,) what each used GPU leaves unused from its first work to its last, else NaN.
 
-    Each counts from its first work to its last: one that stopped is another fault.
+    One that stopped is another fault.
     """
-    used_pct, n_ticks = 0.0, 0
     for use in in_use(system):
         works = np.flatnonzero(use >= IDLE_BELOW_PCT)
-        known = present_values(use[works[0] : works[-1] + 1] if works.size else use)
-        used_pct, n_ticks = used_pct + float(known.sum()), n_ticks + known.size
-    return 1 - used_pct / (100 * n_ticks) if n_ticks else 0.0
+        unused_pct = 100 - use
+        if works.size:
+            unused_pct[: works[0]] = unused_pct[works[-1] + 1 :] = np.nan
+        yield unused_pct
+
+
+def unused_ratio(system: SystemTable) -> float:
+    """Return how much of the time of the GPUs in use is unused at work, 0-1; 0 without any."""
+    unused_pct, n_gpus = totals_of(_unused_pct(system), system.n_ticks)
+    return float(unused_pct.sum()) / (100 * int(n_gpus.sum())) if n_gpus.any() else 0.0
 
 
 @fact
-def unused_ratios(system: SystemTable) -> tuple[float, ...]:
-    """Return how much of its time each used GPU leaves unused, 0-1, from first to last work.
-
-    GPUs that wait in a collective look busy; the one that they wait for does not.
-    """
-    unused = []
-    for use in in_use(system):
-        values = present_values(use)
-        first, last = idle_edges(values, idle_below=IDLE_BELOW_PCT)
-        at_work = values[first : values.size - last]
-        if at_work.size:
-            unused.append(1 - float(at_work.mean()) / 100)
-    return tuple(unused)
-
-
 def most_unused_ratio(system: SystemTable) -> float | None:
-    """Return the same of the GPU that works least; ``None`` where no used GPU was sampled."""
-    return max(unused_ratios(system), default=None)
+    """Return the same, added up over the GPUs at each tick: the most that waits of the host cost.
 
-
-def unused_by_turns_ratio(system: SystemTable) -> float | None:
-    """Return the same of all GPUs added up, at most 1: they may wait by turns."""
-    return min(sum(unused), 1.0) if (unused := unused_ratios(system)) else None
+    GPUs that wait in a collective look busy. The one that they wait for does not, and that may be
+    another one each time, within a tick as well. ``None`` where no used GPU was sampled.
+    """
+    unused_pct, n_gpus = totals_of(_unused_pct(system), system.n_ticks)
+    known = unused_pct[n_gpus > 0]
+    return float(np.minimum(known, 100).mean()) / 100 if known.size else None
 
 
 def works_on(system: SystemTable, windows: Union) -> bool:

@@ -25,6 +25,8 @@ class Cause(StrEnum):
     NETWORK_INPUT = "network_input"
     OTHER_PROGRAMS = "other_programs"
     """Other programs have the cores that loading lacks."""
+    LOADER_START = "loader_start"
+    """Loading starts again for each epoch, and the loop waits for its first batches."""
     SLOW_INPUT = "slow_input"
     """The loop waits for data, and nothing recorded says why."""
     HOST_BOUND = "host_bound"

@@ -1015,7 +1015,7 @@ def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> 
     assert found.estimate.share_ratio == 0.245
 
 
-def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
+def test_waits_for_the_first_batches_of_epochs_are_a_fault_of_starting_loaders_again() -> None:
     # Four epochs of 25 steps, of which the first one waits 3 s and the others 10 ms. The very first
     # wait lies before the loop: 3 · 3 + 96 · 0.01 of 114.9 s.
     epochs = [
@@ -1025,7 +1025,9 @@ def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
     result = judged([row for rows in epochs for row in rows], cores=4)
     (found,) = result.findings
 
-    assert (found.id, found.severity) == ("DL-6", Severity.INFO)
+    assert (found.id, found.severity) == ("DL-6", Severity.WARNING)
+    assert found.cause == Cause.LOADER_START
+    assert known(found.estimate).share_ratio == pytest.approx(0.087, abs=1e-3)
     assert "start of epochs: 8.7 % of the time" in found.title
     assert "persistent_workers" in found.advice
 
@@ -1036,11 +1038,11 @@ def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
         ({"cpu": 25.0, "waiting": 20.0}, Cause.IO_WAIT),
         ({"cpu": 10.0, "receive": 100e6}, Cause.NETWORK_INPUT),
         ({"cpu": 99.0}, Cause.CPU_PREPROCESSING),
-        ({"cpu": 10.0}, None),
+        ({"cpu": 10.0}, Cause.LOADER_START),
     ],
 )
-def test_waits_for_first_batches_are_a_fault_at_the_limit_of_disk_network_or_cores(
-    columns: dict[str, float], cause: Cause | None
+def test_waits_for_first_batches_have_the_cause_that_limits_the_whole_loop(
+    columns: dict[str, float], cause: Cause
 ) -> None:
     rows = [
         (*row[:2], row[2] + 30 * epoch, row[3] + 30 * epoch, *row[4:])
@@ -1048,12 +1050,14 @@ def test_waits_for_first_batches_are_a_fault_at_the_limit_of_disk_network_or_cor
         for row in first_waits()
     ]
     found = loud(sampled(rows, cores=4, **columns))
-    assert [named for _, named in found] == ([cause] if cause else [])
+    assert [named for _, named in found] == [cause]
 
 
-@pytest.mark.parametrize(("rate_between", "is_fault"), [(0.3, False), (0.6, True)])
+@pytest.mark.parametrize(
+    ("rate_between", "cause"), [(0.3, Cause.LOADER_START), (0.6, Cause.IO_WAIT)]
+)
 def test_a_disk_that_delivers_no_less_while_cores_compute_sets_the_pace_of_the_loop(
-    rate_between: float, is_fault: bool
+    rate_between: float, cause: Cause
 ) -> None:
     """The training computes on the cores, so they wait for the disk while it waits alone."""
     rows, columns = list[tuple[Any, ...]](), dict[str, list[float]]()
@@ -1070,7 +1074,7 @@ def test_a_disk_that_delivers_no_less_while_cores_compute_sets_the_pace_of_the_l
     system = system_table(columns, start_s=START_S + 0.05, interval_s=0.1)
     found = loud(run(RULE, replace(node(rows, cores=4), system=system)))
 
-    assert [named for _, named in found] == [Cause.IO_WAIT] * is_fault
+    assert [named for _, named in found] == [cause]
 
 
 def first_waits() -> list[tuple[Any, ...]]:

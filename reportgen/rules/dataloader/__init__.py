@@ -128,6 +128,7 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     seen_in = "loop_share" if job.worst else "loaders"
     crowded = _is_crowded(job) and 100 * job.crowded_ratio >= params.wait_pct
     cause = _cause_of(job, params)
+    waits = job.worst is not None and 100 * job.ratio >= params.wait_pct
     if crowded and not (_matters(job, params) and cause is not Cause.TOO_MANY_LOADERS):
         lost = max(job.ratio, job.crowded_ratio)
         weight = {"severity": kit.fault_severity(lost), "share": lost}
@@ -141,10 +142,15 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         elif job.n_loaders < fewest and not job.stalls:
             message, limits = texts.TOO_FEW, few
         yield _waits(message, job, params, cause, **limits)
-    elif job.worst is not None and 100 * job.ratio >= params.wait_pct:
-        is_quick = 100 * job.slow_ratio < params.wait_pct
-        message = texts.QUICK if is_quick else texts.FIRST_BATCHES
-        yield _tell(message, job, params, **share, exhibit=seen_in, median_ns=job.wait_p50_ns)
+    elif waits and 100 * job.slow_ratio < params.wait_pct:
+        median = {"median_ns": job.wait_p50_ns}
+        yield _tell(texts.QUICK, job, params, **share, exhibit=seen_in, **median)
+    elif waits and cause is Cause.TOO_MANY_LOADERS:
+        yield _waits(texts.TOO_MANY, job, params, cause, **many)
+    elif waits:
+        lost, bound = _most_saved(job, job.ratio)
+        weight = {"severity": kit.cost_severity(lost), "share": lost}
+        yield _tell(texts.FIRST_BATCHES, job, params, **share, **weight, bound=bound)
     elif not job.has_processes or not fewest <= job.n_loaders <= most:
         yield _tell(texts.ENOUGH, job, params, **share, exhibit=seen_in)
 
@@ -240,9 +246,8 @@ def _waits(
         bound = write(texts.CORES_TRAIN, busy_pct=100 * busy_ratio)
     if cause is Cause.SLOW_INPUT and job.stalls:
         advice, bound = texts.FIND_STALLS, write(texts.STALLS, stalls=job.stalls)
-    if job.unused_ratio is not None and job.unused_ratio < share:
-        share = job.unused_ratio
-        bound += write(texts.HIDDEN, unused_pct=100 * share)
+    share, hidden = _most_saved(job, share)
+    bound += hidden
     if not job.has_processes and cause is Cause.SLOW_INPUT and not job.stalls:
         advice = message.advice
     return _tell(
@@ -255,6 +260,13 @@ def _waits(
         **values,
         **limits,
     )
+
+
+def _most_saved(job: NodeLoaders, share: float) -> tuple[float, str]:
+    """Return how much of a share that the loop waits can be saved, and a sentence if it is less."""
+    if job.unused_ratio is None or job.unused_ratio >= share:
+        return share, ""
+    return job.unused_ratio, write(texts.HIDDEN, unused_pct=100 * job.unused_ratio)
 
 
 def _why(job: NodeLoaders, why: texts.Why, values: Mapping[str, Any]) -> str:

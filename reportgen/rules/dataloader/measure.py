@@ -297,7 +297,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=hand_over_ns[0],
         hand_over_most_ns=hand_over_ns[1],
-        unused_ratio=usage.unused_by_turns_ratio(part.system),
+        unused_ratio=usage.most_unused_ratio(part.system),
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
     )

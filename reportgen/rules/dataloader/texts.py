@@ -136,9 +136,10 @@ THREADS_TOO_SLOW = replace(
 )
 FIRST_BATCHES = Message(
     id="DL-6",
+    cause=Cause.LOADER_START,
     title="Loading delays the start of epochs: {share_pct:pct} of the time",
     text="""{waited} Most of it is waiting for the first batches of epochs; after them training
-        hardly waits.""",
+        hardly waits.{bound}""",
     advice="""Keep the loader processes from epoch to epoch (persistent_workers=True, or one
         pipeline that repeats) and read the first batches ahead.""",
 )
