@@ -91,6 +91,14 @@ HOST_WORK = kit.Message(
         in its own thread, or on the GPU.""",
     exhibit="between_steps",
 )
+MAYBE_COPIES = replace(
+    HOST_WORK,
+    cause=results.Cause.LOST_GPU_TIME,
+    title="GPUs wait between steps: {measured:pct} of the loop",
+    text=f"""{HOST_WORK.text} Most of this lies between receiving a batch and its step, when
+        batches are also copied to the GPU; whether they are in pinned memory was not recorded.""",
+    advice=f"Set pin_memory=True and copy with non_blocking=True. {HOST_WORK.advice}",
+)
 IN_STEPS = replace(
     HOST_WORK,
     title="Work of the script beside the passes takes {measured:pct} of the loop",
@@ -283,7 +291,8 @@ def _between(job: FrameworkSums) -> Finding | None:
     least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
     # A bound may be high since little is known: the observed time must be worth it as well.
     if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= kit.CHEAP_RATIO:
-        return HOST_WORK.fault(
+        message = MAYBE_COPIES if 2 * worst.maybe_copied_ns > worst.regular_ns else HOST_WORK
+        return message.fault(
             100 * worst.host_ratio,
             threshold=100 * least,
             where=_where(job.loop),

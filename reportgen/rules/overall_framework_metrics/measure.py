@@ -116,7 +116,8 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     # Nothing of a step runs behind it: Keras and ``reportgen record`` have the optimizer in it.
     is_whole = loader_rows(part.spans).is_tensorflow or (part.recorded is not None and not has_gpu)
     idle = None if is_whole else between_steps.idle_between_of(part)
-    is_unpinned = (part.spans.pin_memory == 0).any()
+    pinned = part.spans.pin_memory[part.spans.pin_memory >= 0]
+    is_unpinned, is_unknown = (pinned == 0).any(), has_gpu and not (pinned.size or is_whole)
     unused_ratio = usage.unused_ratio(part.system) if has_gpu else float(is_whole)
     most_unused = usage.most_unused_ratio(part.system)
     for item in between_steps.between_steps_of(part):
@@ -133,6 +134,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             loop_ns=item.loop_ns,
             regular_ns=item.regular_ns - copied_ns,
             copied_ns=copied_ns,
+            maybe_copied_ns=item.copied_ns if is_unknown else 0.0,
             grown_ns=item.grown_ns,
             idle_ratio=ratio,
             idle_at_most_ratio=most_ratio,

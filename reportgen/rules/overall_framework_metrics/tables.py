@@ -52,7 +52,8 @@ class Between:
     Attributes:
         regular_ns: the sum over all steps.
         copied_ns, grown_ns: what other causes take between steps, for which GPUs wait: copies from
-            memory that is not pinned, and what grows.
+            memory that is not pinned, and what grows. ``maybe_copied_ns``: what such copies may
+            take of ``regular_ns`` where nothing says whether batches are pinned.
         idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
             first ``None`` if unknown. ``is_fitted``: samples say so.
         is_waiting_known: whether waits for batches were recorded.
@@ -68,6 +69,7 @@ class Between:
     n_steps: int = col(name="steps")
     regular_ns: float = col("s", name="between_s", per=NS_PER_S)
     copied_ns: float = 0.0
+    maybe_copied_ns: float = 0.0
     grown_ns: float = 0.0
     idle_ratio: float | None = col(name="gpus_idle_ratio", digits=3)
     host_work_pct: float | None = derived(

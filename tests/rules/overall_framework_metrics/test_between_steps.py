@@ -11,6 +11,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.recorded_job import RecordedNode
 from reportgen.results import Severity
+from reportgen.rules.base import NoParams
 from reportgen.rules.overall_framework_metrics import RULE
 from reportgen.rules.overall_framework_metrics.tables import Between
 from tests.builders import START_S, node_profile, span_table, system_table
@@ -225,3 +226,26 @@ def test_without_waits_it_may_be_that_or_loading() -> None:
 
     assert found is not None
     assert (found.severity, found.cause) == (Severity.WARNING, "host_bound")
+
+
+@pytest.mark.parametrize(
+    ("copied_ratio", "cause"), [(0.4, "work_between_steps"), (0.6, "lost_gpu_time")]
+)
+def test_where_pinning_is_unknown_what_follows_a_batch_may_be_its_copy(
+    copied_ratio: float, cause: str
+) -> None:
+    between = Between(
+        worker="algo-1-27",
+        n_steps=100,
+        regular_ns=40e9,
+        maybe_copied_ns=copied_ratio * 40e9,
+        idle_ratio=1.0,
+        loop_ns=100_000_000_000,
+        is_waiting_known=True,
+    )
+    params = NoParams()
+    sums = replace(RULE.measure(job(0.01), params), between=(between,))
+    outcome = RULE.judge([sums], params)
+
+    (found,) = (item for item in outcome.findings if item and item.id == "FW-1")
+    assert found.cause == cause
