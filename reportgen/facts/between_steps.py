@@ -196,6 +196,16 @@ class IdleBetween:
     unexplained: float
     is_sure: bool
 
+    @property
+    def undiluted_ratio(self) -> float:
+        """Return the ratio if all that is unexplained comes from when meters and samples look.
+
+        Errors of the parts of a sample, unlike those of its use, make any difference look smaller,
+        by the share that is explained (errors in variables).
+        """
+        explained = max(1 - self.unexplained, 1e-9)
+        return max(min(self.ratio / explained, 1.0), self.at_most_ratio)
+
 
 def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     """Return how idle GPUs are between steps; ``None`` if samples do not say."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reportgen.facts.between_steps import (
+    IdleBetween,
     PhaseBetween,
     between_steps_of,
     idle_between_of,
@@ -189,3 +190,16 @@ def test_a_phase_of_a_node_has_what_lies_behind_each_of_its_steps() -> None:
 
     assert (found.node, found.alike) == ("algo-1", (TRAIN, 400))
     assert found.slowest_ns.sum() == pytest.approx(399 * WORK_S * 1e9, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "unexplained", "undiluted"), [(0.2, 0.0, 0.25), (0.3, 0.4, 0.5), (0.8, 0.5, 1.0)]
+)
+def test_what_a_fit_leaves_unexplained_may_have_made_a_difference_look_smaller(
+    ratio: float, unexplained: float, undiluted: float
+) -> None:
+    idle = IdleBetween(
+        ratio=ratio, at_most_ratio=ratio + 0.05, unexplained=unexplained, is_sure=True
+    )
+
+    assert idle.undiluted_ratio == pytest.approx(undiluted)

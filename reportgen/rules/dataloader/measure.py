@@ -313,14 +313,15 @@ def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:
     if not any(True for _ in usage.in_use(part.system)):
         return copied_ns, copied_ns
     idle = idle_in_copies_of(part)
-    ratio, most_ratio = (idle.ratio, idle.at_most_ratio) if idle else (0.0, 1.0)
+    ratio, most_ratio = (idle.ratio, idle.undiluted_ratio) if idle else (0.0, 1.0)
     if idle and idle.is_sure:
-        ratio = most_ratio
-    loop_ns = training_loop_ns(part.spans) or (0, 0)
-    unused_ns = usage.unused_ratio(part.system) * (loop_ns[1] - loop_ns[0])
+        ratio = idle.at_most_ratio
+    unused = usage.most_unused_ratio(part.system) or 0.0
     sure, most = (
         {
-            item.worker: round(min(of * item.copied_ns, item.regular_ns + item.grown_ns, unused_ns))
+            item.worker: round(
+                min(of * item.copied_ns, item.regular_ns + item.grown_ns, unused * item.loop_ns)
+            )
             for item in between
         }
         for of in (ratio, most_ratio)
