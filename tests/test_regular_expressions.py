@@ -23,7 +23,6 @@ import pytest
 import reportgen
 
 PACKAGE = Path(reportgen.__file__).parent
-SCRIPTS = PACKAGE.parent / "templates" / "script"
 _CALLS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 _METHODS = _CALLS - {"compile"}
 _OF_FRAMES = {"contains", "extract", "extractall", "count"}

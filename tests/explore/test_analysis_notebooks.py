@@ -246,14 +246,3 @@ def test_the_parameters_are_thresholds(input_bound_job: Path) -> None:
     assert 10 < names["bottlenecks"]["gpu_pct"].max() <= 80
     assert "80 to 90 %" in other["classes"]
     assert count_in(other["slow-steps"]) > count_in(usual["slow-steps"])
-
-
-@pytest.mark.parametrize("name", ["interactive_analysis", "dataloader_analysis"])
-def test_a_name_means_one_thing_in_a_notebook(name: str) -> None:
-    assigned = [
-        node.id
-        for source in cells_of(name).values()
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
-    assert len(assigned) == len(set(assigned)), sorted(assigned)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -114,36 +112,6 @@ def test_no_cause_is_named_on_thin_evidence(
 
     said = describe_cause(slow, usual, at="a", against="b")
     assert said.startswith("GetNext takes") is is_named
-
-
-@pytest.mark.parametrize(
-    ("slow", "usual", "said"),
-    [
-        ([], [("conv", 12, 0.1)], "No function was recorded in slow steps"),
-        ([("conv", 12, 0.1)], [], "No function was recorded in the others"),
-        *(
-            (
-                [("GetNext", n, length_s)],
-                [("conv", n_others, 0.1)],
-                (
-                    "No function ran at least 10 times in slow steps and took 1.5 times the share "
-                    "of the time that it took in the others (of at least 10 events)"
-                ),
-            )
-            for n, n_others, length_s in ((12, 9, 0.4), (9, 12, 0.4))
-        ),
-    ],
-)
-def test_why_no_cause_is_named_is_said(slow: Any, usual: Any, said: str) -> None:
-    table = spans(
-        *(row for name, n, length_s in slow for row in _many(name, n, length_s, 0.0)),
-        *(row for name, n, length_s in usual for row in _many(name, n, length_s, 100.0)),
-    )
-    sides = functions_at(table, *within((0.0, 50.0))), functions_at(table, *within((99.0, 150.0)))
-
-    assert describe_cause(*sides, at="in slow steps", against="in the others") == (
-        f"{said}; no cause is named."
-    )
 
 
 def test_the_life_of_a_loader_process_is_no_function() -> None:

@@ -18,7 +18,6 @@ from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
     FRAMEWORK_COLUMNS,
     SYSTEM_COLUMNS,
-    utc_texts,
 )
 from reportgen.storage import DescribedJob, LocalLocation
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
@@ -132,18 +131,6 @@ def test_the_dataloader_frame_tells_workers_and_pinned_memory(job: Path) -> None
     assert frame["pin_memory"].tolist() == ["True", "NA"]
     assert frame["num_workers"].tolist() == [4, -1]
     assert frame["worker_id"].tolist() == [-1, 3]
-
-
-def test_pinned_memory_that_is_no_truth_value_is_not_told(tmp_path: Path) -> None:
-    values = [True, 0, 7, -3, "yes", None]
-    rows: list[Row] = [
-        ("DataLoaderIterInitialize", "It.__init__", START_S + k, START_S + k + 1, {"pin_memory": v})
-        for k, v in enumerate(values)
-    ]
-    write_timeline(tmp_path, timeline_lines(rows))
-    frame = reportgen.open(str(tmp_path)).dataloader_metrics()
-
-    assert frame["pin_memory"].tolist() == ["True", "False", "NA", "NA", "NA", "NA"]
 
 
 def test_microseconds_of_the_frames_are_times(job: Path) -> None:
@@ -322,15 +309,6 @@ def test_a_file_that_was_opened_and_not_yet_written_has_not_arrived(tmp_path: Pa
 def test_waiting_in_vain_says_so(tmp_path: Path) -> None:
     with pytest.raises(LocationError, match=r"No profiler files arrived .* in 0\.1 s"):
         wait_for_job(str(tmp_path), timeout_s=0.1, poll_s=0.02)
-
-
-def test_instants_are_written_as_smdebug_writes_them() -> None:
-    time_us = np.array([1_593_570_718_560_123, 0], dtype=np.int64)
-
-    assert utc_texts(time_us).tolist() == [
-        "2020-07-01T02:31:58:560123",
-        "1970-01-01T00:00:00:000000",
-    ]
 
 
 @needs_shared_data

@@ -81,20 +81,6 @@ def test_twice_the_median_is_an_outlier(frame: pd.DataFrame) -> None:
     assert found[["duration_us", "worker_id"]].to_numpy().tolist() == [[20_000, 2]]
 
 
-def test_outliers_of_waits_are_those_of_their_type_of_iterator(tmp_path: Path) -> None:
-    lengths_s = {MULTI: (0.001,) * 9 + (0.002,), SINGLE: (0.1, 0.1, 0.1, 0.19)}
-    rows = [
-        event(ITER, f"{name}::GetNext", 2.0 * number + (name == SINGLE), length_s)
-        for name, lengths in lengths_s.items()
-        for number, length_s in enumerate(lengths)
-    ]
-    write_timeline(tmp_path, timeline_lines(rows))
-    frame = reportgen.open(str(tmp_path)).dataloader_metrics()
-
-    assert loading.wait_outliers(frame)["duration_us"].tolist() == [2_000]
-    assert len(loading.outliers(loading.waits(frame))) == 5  # by one median of both
-
-
 def test_outliers_of_waits_are_those_of_their_loader_where_two_are_of_one_type(
     tmp_path: Path,
 ) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.explore import charts, loading, selections, statistics
+from reportgen.explore import charts, selections, statistics
 from reportgen.explore.notebook import NOT_RECORDED, Notebook, readable
-from tests.builders import START_S, timeline_lines, write_system, write_timeline
+from tests.builders import START_S, write_system
 
 TRAIN = "Step:ModeKeys.TRAIN"
 ORIGIN_US = 1_577_880_000_000_000  # 2020-01-01 12:00
@@ -36,18 +34,6 @@ def test_instants_are_in_utc_and_durations_in_seconds() -> None:
     }
 
 
-def test_an_event_shows_its_end_where_the_frame_names_it() -> None:
-    event = {
-        "start_time": ["2020-01-01T12:00:01:500000"],
-        "end_time": ["2020-01-01T12:00:02:000000"],
-    }
-
-    assert readable(pd.DataFrame(event), origin_us=ORIGIN_US).to_dict("list") == {
-        "start, UTC 2020-01-01": ["12:00:01.500000"],
-        "end, UTC 2020-01-01": ["12:00:02.000000"],
-    }
-
-
 def test_a_table_of_two_days_has_the_day_in_each_row() -> None:
     frame = pd.DataFrame({"timestamp_us": [0, 86_400_000_000], "value": [1.0, 12_345.6]})
 
@@ -68,27 +54,6 @@ def test_long_names_are_cut_so_that_tables_fit() -> None:
     (shown,) = readable(pd.DataFrame({"function": [name]}), origin_us=0)["function"]
 
     assert (len(shown), shown[:9], shown[-8:]) == (32, name[:9], name[-8:])
-
-
-def test_there_are_no_rows_and_no_columns_of_missing_values() -> None:
-    frame = pd.DataFrame(
-        {
-            "group": ["slow", "normal", "none"],
-            "mean_pct": [np.nan, 3.0, np.nan],
-            "median_pct": [7.0, np.nan, np.nan],
-            "inside_us": [np.nan] * 3,
-            "step": [-1] * 3,
-            "pid": [0] * 3,
-            "worker_id": [0, -1, 0],
-        }
-    )
-
-    assert readable(frame, origin_us=0).to_dict("list") == {
-        "group": ["slow", "normal"],
-        "mean_pct": ["–", "3"],
-        "median_pct": ["7", "–"],
-        "worker_id": ["0", "–"],
-    }
 
 
 def test_what_was_not_recorded_is_said_with_the_command_that_records_it(tmp_path: Path) -> None:
@@ -118,21 +83,6 @@ def test_what_is_recorded_and_empty_is_no_missing_recording(tmp_path: Path) -> N
     assert show.chart(none, of="gpu", none="No sample.")._repr_markdown_() == "No sample."
     assert type(show.chart(charts.utilization_histogram(show.system))).__name__ == "Figure"
     assert show.text("All is well.", of="gpu") == "All is well."
-
-
-def test_a_job_of_events_lacks_samples_alone(tmp_path: Path) -> None:
-    name = "_MultiProcessingDataLoaderIter"
-    rows: list[Any] = [
-        (TRAIN, TRAIN, START_S, START_S + 1, {"step": 0}),
-        ("DataLoaderIter", f"{name}::GetNext", START_S, START_S + 1),
-        ("DataLoaderIterInitialize", f"{name}.__init__", START_S, START_S + 1),
-        ("DataLoaderWorker", "DataLoaderWorker", START_S, START_S + 1),
-    ]
-    write_timeline(tmp_path, timeline_lines(rows))
-    show = Notebook(reportgen.open(str(tmp_path)))
-
-    assert show.missing == ("samples", "gpu", "cpu", "python profiles")
-    assert len(show.table(loading.initializations(show.loader), of="set-ups")) == 1  # type: ignore[arg-type]  # the frame
 
 
 @pytest.mark.parametrize("value", ["length_us", "samples"])

@@ -345,13 +345,3 @@ def test_without_samples_or_events_nothing_is_found(tmp_path: Path) -> None:
     use = utilization_within.utilization_inside(nothing, {"slow": slow, "normal": normal})
     assert use["samples"].tolist() == [0] * 6
     assert utilization_within.describe_stall(use, slow="slow", normal="normal") == ""
-
-
-def test_without_steps_no_bottleneck_is_placed_in_a_training_loop(tmp_path: Path) -> None:
-    write_system(tmp_path, {"gpu0": [50.0] * 3, "cpu0": [50.0] * 3}, start_s=START_S)
-    job = reportgen.open(str(tmp_path))
-    none = selections.cpu_bottlenecks(job.system_metrics())
-
-    assert selections.describe_places(none, job.framework_metrics(), what="bottlenecks") == (
-        "0 bottlenecks; without steps it is unknown how many are in a training loop."
-    )

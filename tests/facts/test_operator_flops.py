@@ -46,7 +46,6 @@ def test_all_published_rows_are_equal_but_for_the_bias_and_a_gradient_that_is_no
         assert work.flops == expected, row
 
 
-MM = [[4, 8], [8, 16]]
 CONV = [[2, 8, 16, 16], [4, 8, 3, 3], [], [], [], [], [], [], []]
 OPTIONS = ("", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1")
 HEADS = [[2, 4, 10, 8], [2, 4, 10, 8], [2, 4, 10, 8], [], []]

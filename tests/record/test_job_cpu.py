@@ -18,7 +18,6 @@ from reportgen.record.readings import Reading
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of /proc")
 SPIN = "while True: pass"
 PARENT = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {SPIN!r}])"
-NS = 1_000_000_000
 
 
 def cores_of(code: str, tmp_path: Path, *, is_job: bool = True) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
+from typing import Any
 
 from reportgen.profiler_config import Profiling
 from reportgen.report import (
@@ -42,6 +44,21 @@ def declared(result: RuleResult) -> RuleResult:
     """Return a result with the words and places of the rule of its name."""
     rule = next((rule for rule in BUILTIN_RULES if rule.id == result.id), None)
     return with_about(result, rule) if rule else result
+
+
+def drawn(
+    kind: ExhibitKind,
+    *columns: tuple[str, str, Sequence[Any]],
+    exhibit_id: str = "t",
+    title: str = "T",
+) -> Exhibit:
+    """Return an exhibit of hand-made columns: (name, unit, values)."""
+    return exhibit(exhibit_id, kind, title=title, columns=columns)
+
+
+def table(*columns: tuple[str, str, Sequence[Any]], **named: str) -> Exhibit:
+    """Return a table of hand-made columns."""
+    return drawn(ExhibitKind.TABLE, *columns, **named)
 
 
 def times(n_points: int = N_POINTS) -> list[float]:

@@ -7,14 +7,14 @@ import pytest
 
 from reportgen import views
 from reportgen.errors import PluginError
-from reportgen.results import ExhibitKind, Status, exhibit
+from reportgen.results import ExhibitKind, Status
 from tests.views import reports
 
-TABLE = exhibit(
-    "twice",
-    ExhibitKind.TABLE,
+TABLE = reports.table(
+    ("count", "", [1, 2]),
+    ("count", "", [3, None]),
+    exhibit_id="twice",
     title="Two columns of one name",
-    columns=[("count", "", [1, 2]), ("count", "", [3, None])],
 )
 REPORT = reports.report_of((reports.result("Mine", Status.OK, exhibits=(TABLE,)),))
 
@@ -26,23 +26,29 @@ def test_a_frame_has_every_column_of_its_exhibit():
     assert frame.iloc[1, 1] != frame.iloc[1, 1]  # NaN: absent
 
 
-SHARES = exhibit(
-    "shares",
+SHARES = reports.drawn(
     ExhibitKind.SHARES,
+    ("part", "", ["a", "b"]),
+    ("pct", "%", [30.0, 70.0]),
+    ("time_s", "s", [3.0, 7.0]),
+    exhibit_id="shares",
     title="Shares",
-    columns=[("part", "", ["a", "b"]), ("pct", "%", [30.0, 70.0]), ("time_s", "s", [3.0, 7.0])],
 )
-BARS = exhibit(
-    "bars",
+BARS = reports.drawn(
     ExhibitKind.BARS,
+    ("name", "", ["a", "b"]),
+    ("time_s", "s", [1.5, 2.5]),
+    ("count", "", [1, 2]),
+    exhibit_id="bars",
     title="Bars",
-    columns=[("name", "", ["a", "b"]), ("time_s", "s", [1.5, 2.5]), ("count", "", [1, 2])],
 )
-HISTOGRAM = exhibit(
-    "histogram",
+HISTOGRAM = reports.drawn(
     ExhibitKind.HISTOGRAM,
+    ("from_s", "s", [0.0, 1.0]),
+    ("to_s", "s", [1.0, 2.0]),
+    ("TRAIN", "", [3, 4]),
+    exhibit_id="histogram",
     title="Histogram",
-    columns=[("from_s", "s", [0.0, 1.0]), ("to_s", "s", [1.0, 2.0]), ("TRAIN", "", [3, 4])],
 )
 
 

@@ -9,6 +9,7 @@ from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, exhibit
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from tests.strange_exhibits import STRANGE, strange
+from tests.views import reports
 
 CONTEXT = ChartContext(rule_id="Rule", is_unix=True)
 NOT_DRAWN = "cannot be drawn as such"
@@ -64,9 +65,11 @@ def test_a_band_beside_a_column_that_only_looks_like_one_is_drawn() -> None:
 
 def _no_amount() -> Exhibit:
     """Return shares that name two percentages and no amount."""
-    return exhibit(
-        "parts",
+    return reports.drawn(
         ExhibitKind.SHARES,
+        ("part", "", ["a", "b"]),
+        ("pct", "%", [40.0, 60.0]),
+        ("pct", "%", [40.0, 60.0]),
+        exhibit_id="parts",
         title="Parts",
-        columns=[("part", "", ["a", "b"]), ("pct", "%", [40.0, 60.0]), ("pct", "%", [40.0, 60.0])],
     )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.views.inline import spreads_of
+from tests.views import reports
 
 
 def spreads(names: list[str], unit: str | None) -> Exhibit:
     units = [("unit", "", [unit] * len(names))] if unit else []
-    return exhibit(
-        "spreads",
-        ExhibitKind.TABLE,
+    return reports.table(
+        ("resource", "", names),
+        *units,
+        ("max", "", [2.0] * len(names)),
+        exhibit_id="spreads",
         title="Spreads",
-        columns=[("resource", "", names), *units, ("max", "", [2.0] * len(names))],
     )
 
 

@@ -19,10 +19,8 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.views.cell_output import PageSection, outputs
-from reportgen.views.charts import bars, series
-from reportgen.views.charts.bars import as_ranking
+from reportgen.views.charts import series
 from reportgen.views.charts.layout import ChartContext
-from reportgen.views.color_roles import inks
 from reportgen.views.sections.closing import absent_of
 from reportgen.views.status import hint_of
 from reportgen.views.verdict import verdict_of
@@ -77,24 +75,6 @@ def test_titles_tell_the_finding_and_not_the_rest():
     assert "<h3>GPU active time: 50.0 %</h3>" in html
     assert "<h3>Why the GPUs idled: 40.0 % waits for the data loader</h3>" in html
     assert "<h3>Kernels by time: 40.0 % kernel Functor</h3>" in html
-
-
-def test_shares_of_nothing_but_the_rest_keep_their_title():
-    only_rest = traces.time_shares("idle_shares", "Why the GPUs idled", {"GPU busy": 100.0})
-    idle = reports.result("IdleTime", Status.OK, exhibits=(only_rest,))
-    html = html_of(views.section(reports.report_of((traces.activity(), idle)), "at-a-glance"))
-    assert "<h3>Why the GPUs idled</h3>" in html
-
-
-def test_a_kernel_name_of_nine_kilobytes_is_short_with_the_whole_at_hand():
-    first = bars.info(as_ranking(traces.ranking(), row_noun="kernel"), file="KernelTime.json").rows[
-        0
-    ]
-    assert first.name.text == "kernel Functor"
-    assert first.name.full == traces.LONG_NAME
-    html = html_of(views.section(traces.traced_report(), "at-a-glance"))
-    assert "full name" not in html
-    assert "category" not in html
 
 
 def test_of_several_gpus_the_mean_is_drawn_and_each_gpu_waits_in_the_legend():
@@ -196,41 +176,19 @@ def test_the_summary_of_traces_speaks_of_the_recording():
     assert "of the job" not in html
 
 
-def grouped_report():
-    """The report of a job whose kernels were added up in two ways."""
-    tables = [
-        exhibit(name, ExhibitKind.TABLE, title=name, columns=[("name", "", ["k"])])
-        for name in ("kernels", "kernels_by_shape")
-    ]
-    kernels = reports.result("KernelTime", Status.OK, exhibits=tuple(tables))
-    return reports.report_of((traces.activity(), kernels), nodes=("rank 0",))
-
-
-def test_a_reader_chooses_by_what_kernels_are_grouped():
-    html = html_of(views.section(grouped_report(), "kernels"))
-    choice = html[html.index('<div class="rg-choices"') :]
-    labels = re.findall(r'<label for="[^"]+"[^>]*>([^<]+)</label>', choice)
-    assert labels == ["name", "name, grid and block"]
-    assert choice.count('type="radio"') == 2
-    assert choice.count(" checked>") == 1
-    assert "KernelTime--kernels_by_shape" in anchors_of(choice)
-
-
 def _with_stretches(lane: str, cause: str) -> Report:
     """Return a report with utilization and two idle stretches of a lane."""
     start_s = reports.START_S
-    stretches = exhibit(
-        "idle_stretches",
+    stretches = reports.drawn(
         ExhibitKind.SPANS,
+        ("lane", "", [lane, lane]),
+        ("name", "", [cause] * 2),
+        ("start_s", "s", [start_s + 0.0002, start_s + 0.0005]),
+        ("end_s", "s", [start_s + 0.0003, start_s + 0.0007]),
+        ("duration_us", "us", [100.0, 200.0]),
+        ("before", "", ["a", "b"]),
+        exhibit_id="idle_stretches",
         title="Long idle stretches",
-        columns=[
-            ("lane", "", [lane, lane]),
-            ("name", "", [cause] * 2),
-            ("start_s", "s", [start_s + 0.0002, start_s + 0.0005]),
-            ("end_s", "s", [start_s + 0.0003, start_s + 0.0007]),
-            ("duration_us", "us", [100.0, 200.0]),
-            ("before", "", ["a", "b"]),
-        ],
     )
     idle = reports.result("IdleTime", Status.OK, exhibits=(stretches,))
     return reports.report_of((traces.activity(), idle), nodes=("rank 0",))
@@ -242,22 +200,6 @@ def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilizatio
     axes = [block.figure["layout"]["xaxis"] for block in section.blocks if block.figure]
     assert [len(axis["range"]) for axis in axes] == [2, 2]
     assert axes[0]["range"] == axes[1]["range"]
-
-
-def test_charts_on_the_same_axis_begin_at_the_same_place_whatever_their_labels_take():
-    section = views.section(
-        _with_stretches("a long name of a GPU", "host late: autograd"), "at-a-glance"
-    )
-    layouts = [block.figure["layout"] for block in section.blocks if block.figure]
-    assert layouts[0]["margin"]["l"] == layouts[1]["margin"]["l"] > 100
-    assert not any(layout["yaxis"]["automargin"] for layout in layouts[:2])
-
-
-def test_a_cause_of_idling_has_the_same_colour_in_each_chart():
-    alone = inks(["host late: autograd"], "idle_stretches")
-    among = inks(["host late: Python", "host late: autograd"], "idle_shares")
-    assert alone[0] == among[1]
-    assert among[0] != among[1]
 
 
 def test_a_further_grouping_shows_its_first_rows_and_says_how_many_there_are():

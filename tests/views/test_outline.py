@@ -28,21 +28,3 @@ def test_the_tables_of_a_page_have_a_bounded_number_of_cells_in_all(n_tables: in
     shown = [table_of(item, is_unix=True, file=FILE, most_cells=most) for item in long]
     n_cells = sum(2 * (len(table.rows) + len(table.folded)) for table in shown)
     assert min(n_tables * MOST_CELLS, 10_000) <= n_cells <= 11_000
-
-
-def test_short_tables_are_whole_beside_long_ones() -> None:
-    short = exhibit("s", ExhibitKind.TABLE, title="T", columns=[("step", "", list(range(60)))])
-    long = [
-        exhibit(
-            f"t{at}",
-            ExhibitKind.TABLE,
-            title="T",
-            columns=[(name, "", list(range(5_000))) for name in "ab"],
-        )
-        for at in range(50)
-    ]
-    result = reports.result("Rule", Status.OK, exhibits=(short, *long))
-    report = reports.report_of((result,))
-    most = context_of(RuleId("Rule"), report).most_cells
-    table = table_of(short, is_unix=True, file=FILE, most_cells=most)
-    assert not table.remark

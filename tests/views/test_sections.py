@@ -206,12 +206,6 @@ def test_too_few_samples_are_told_from_none(rule_id, has_samples, word):
     assert word in hint_of(rule_id, seen)
 
 
-def test_too_few_events_do_not_ask_for_more_samples():
-    few = reports.skipped("HorovodNegotiation", ReasonCode.TOO_FEW_SAMPLES, "Too few negotiations.")
-    report = reports.report_of((replace(few, params={"fair_factor": 2}),))
-    assert hint_of("HorovodNegotiation", report) == "Profile for longer."
-
-
 def test_a_job_with_one_gpu_is_not_told_to_look_for_one():
     single = reports.skipped("LoadBalancing", ReasonCode.NO_GPU, "There is only one GPU per node.")
     judged = reports.result("LowGPUUtilization", Status.OK)
@@ -287,17 +281,6 @@ def test_a_caption_calls_columns_as_their_headings_do():
     assert "“GPU busy” is the union, gpu_busy_us_max is not named." in _html_of_own(table)
 
 
-def test_a_caption_that_begins_with_the_name_of_a_column_says_so():
-    table = exhibit(
-        "t",
-        ExhibitKind.TABLE,
-        title="T",
-        caption="count is the number of calls; a count of 0 is left out.",
-        columns=[("count", "", [1])],
-    )
-    assert "“count” is the number of calls; a count of 0 is left out." in _html_of_own(table)
-
-
 def _html_of_own(*exhibits: Exhibit) -> str:
     own = reports.result("Own", Status.OK, exhibits=exhibits)
     return _html(views.rule_section(reports.report_of((own,)), "Own"))
@@ -347,13 +330,6 @@ def test_checks_that_do_not_apply_are_no_reason_to_doubt_the_verdict():
     )
 
 
-def test_horovod_with_too_few_negotiations_could_not_look():
-    few = reports.skipped("HorovodNegotiation", ReasonCode.TOO_FEW_SAMPLES, "Too few.")
-    report = reports.report_of((few,))
-    assert rule_state("HorovodNegotiation", report).word == "too few data"
-    assert 'id="rule--HorovodNegotiation"' in _html(views.section(report, "not-recorded"))
-
-
 @pytest.mark.parametrize(
     ("code", "word"),
     [(ReasonCode.NO_EVENTS, "not recorded"), (ReasonCode.NO_GPU, "does not apply")],
@@ -361,19 +337,6 @@ def test_horovod_with_too_few_negotiations_could_not_look():
 def test_what_was_not_recorded_is_not_called_inapplicable(code, word):
     report = reports.report_of((reports.skipped("GPUPower", code, "Nothing."),))
     assert rule_state("GPUPower", report).word == word
-
-
-def test_framework_and_operators_share_a_rule_without_repeating_it(busy):
-    framework, operators = (
-        _html(views.section(busy, "framework")),
-        _html(views.section(busy, "operators")),
-    )
-    assert "Phases of training" in framework
-    assert "Phases of training" not in operators
-    assert "Operators on the GPU" in operators
-    assert "Operators on the GPU" not in framework
-    assert "FW-3" not in framework
-    assert "takes most operator time" in operators
 
 
 def test_the_words_of_a_rule_are_not_listed_as_evidence(busy):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.gpu_time_budget import RULE
 from reportgen.views.summary_table import CONDENSED_ROWS, data_of
 from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of, table_of
 from reportgen.views.values import Shown
@@ -17,12 +16,7 @@ def _texts(rows: Sequence[Sequence[Shown]]) -> list[list[str]]:
 
 
 def _table(n_rows: int) -> Exhibit:
-    return exhibit(
-        "t",
-        ExhibitKind.TABLE,
-        title="T",
-        columns=[("step", "", list(range(n_rows))), ("duration_s", "s", [0.25] * n_rows)],
-    )
+    return reports.table(("step", "", list(range(n_rows))), ("duration_s", "s", [0.25] * n_rows))
 
 
 def test_fifteen_rows_are_shown_and_the_sixteenth_folds_all_but_ten():
@@ -68,49 +62,29 @@ def test_unix_seconds_are_utc_and_relative_ones_stay_numbers():
 
 
 def test_instants_of_several_days_say_theirs():
-    made = exhibit(
-        "t",
-        ExhibitKind.TABLE,
-        title="T",
-        columns=[("start_s", "s", [1_783_071_000.0, 1_783_171_000.0])],
-    )
+    made = reports.table(("start_s", "s", [1_783_071_000.0, 1_783_171_000.0]))
     table = table_of(made, is_unix=True, file=FILE)
     assert table.heads[0].note == "UTC"
     assert _texts(table.rows) == [["2026-07-03 09:30:00.0"], ["2026-07-04 13:16:40.0"]]
 
 
 def test_instants_within_a_few_seconds_show_more_than_a_tenth():
-    made = exhibit(
-        "t",
-        ExhibitKind.TABLE,
-        title="T",
-        columns=[("start_s", "s", [1_783_071_000.41, 1_783_071_000.43])],
-    )
+    made = reports.table(("start_s", "s", [1_783_071_000.41, 1_783_071_000.43]))
     table = table_of(made, is_unix=True, file=FILE)
     assert _texts(table.rows) == [["09:30:00.410000"], ["09:30:00.430000"]]
 
 
 def test_columns_that_differ_by_unit_alone_say_it():
-    made = exhibit(
-        "t",
-        ExhibitKind.TABLE,
-        title="T",
-        columns=[("self_us", "us", [1]), ("self_pct", "%", [2]), ("pct_of_all", "%", [3])],
-    )
+    made = reports.table(("self_us", "us", [1]), ("self_pct", "%", [2]), ("pct_of_all", "%", [3]))
     heads = table_of(made, is_unix=True, file=FILE).heads
     assert [head.text for head in heads] == ["self time", "self %", "share of all"]
 
 
 def test_cells_hold_the_exact_value_where_they_say_less():
-    made = exhibit(
-        "t",
-        ExhibitKind.TABLE,
-        title="T",
-        columns=[
-            ("duration_s", "s", [0.1234567, None]),
-            ("n_samples", "", [1_234, 5]),
-            ("p95", "%", [41.23, 100.0]),
-        ],
+    made = reports.table(
+        ("duration_s", "s", [0.1234567, None]),
+        ("n_samples", "", [1_234, 5]),
+        ("p95", "%", [41.23, 100.0]),
     )
     table = table_of(made, is_unix=True, file=FILE)
     assert [[item.exact for item in row] for row in table.rows] == [
@@ -118,12 +92,6 @@ def test_cells_hold_the_exact_value_where_they_say_less():
         ["", "5", "100"],
     ]
     assert [head.name for head in table.heads] == ["duration_s", "n_samples", "p95 (%)"]
-
-
-def test_the_unit_of_a_row_goes_with_its_exact_numbers():
-    table = table_of(reports.usage_table(), is_unix=True, file=FILE)
-    network = table.rows[5]
-    assert (network[2].exact, network[2].unit) == ("98400000", "bytes/s")
 
 
 def test_absent_values_are_dashes_and_never_zeros():
@@ -136,16 +104,13 @@ def test_a_condensed_curve_keeps_its_lowest_and_highest_value():
     mean = [50.0] * 660
     low, high = list(mean), list(mean)
     low[333], high[500] = 1.5, 99.5
-    made = exhibit(
-        "gpu",
+    made = reports.drawn(
         ExhibitKind.BAND,
-        title="T",
-        columns=[
-            ("time_s", "s", reports.times()),
-            ("gpu0_min", "%", low),
-            ("gpu0_mean", "%", mean),
-            ("gpu0_max", "%", high),
-        ],
+        ("time_s", "s", reports.times()),
+        ("gpu0_min", "%", low),
+        ("gpu0_mean", "%", mean),
+        ("gpu0_max", "%", high),
+        exhibit_id="gpu",
     )
     table = data_of(made, is_unix=True, file=FILE)
     rows = _texts(table.rows)
@@ -156,14 +121,11 @@ def test_a_condensed_curve_keeps_its_lowest_and_highest_value():
 
 
 def test_rows_of_a_short_recording_have_times_of_their_own():
-    made = exhibit(
-        "gpu",
+    made = reports.drawn(
         ExhibitKind.SERIES,
-        title="T",
-        columns=[
-            ("time_s", "s", [1_783_071_021.25 + at * 0.002 for at in range(200)]),
-            ("gpu0", "%", [50.0] * 200),
-        ],
+        ("time_s", "s", [1_783_071_021.25 + at * 0.002 for at in range(200)]),
+        ("gpu0", "%", [50.0] * 200),
+        exhibit_id="gpu",
     )
     begins = [row[0] for row in _texts(data_of(made, is_unix=True, file=FILE).rows)]
     assert begins[:2] == ["2026-07-03 09:30:21.250000", "2026-07-03 09:30:21.266000"]
@@ -190,24 +152,18 @@ def test_a_heat_map_is_a_row_per_device():
 
 
 def test_a_short_series_is_shown_point_by_point():
-    made = exhibit(
-        "s",
-        ExhibitKind.SERIES,
-        title="T",
-        columns=[("time_s", "s", [1_783_071_000.0]), ("cpu", "%", [12.34])],
+    made = reports.drawn(
+        ExhibitKind.SERIES, ("time_s", "s", [1_783_071_000.0]), ("cpu", "%", [12.34])
     )
     assert _texts(data_of(made, is_unix=True, file=FILE).rows) == [["09:30:00.0", "12.3 %"]]
 
 
 def test_starts_of_kernel_traces_are_instants_to_the_microsecond() -> None:
-    steps = exhibit(
-        "steps",
-        ExhibitKind.TABLE,
+    steps = reports.table(
+        ("step", "", [1, 2]),
+        ("start_us", "us", [1_783_071_021_250_001.0, 1_783_071_021_300_002.0]),
+        exhibit_id="steps",
         title="Steps",
-        columns=[
-            ("step", "", [1, 2]),
-            ("start_us", "us", [1_783_071_021_250_001.0, 1_783_071_021_300_002.0]),
-        ],
     )
     table = table_of(steps, is_unix=True, file=FILE)
 
@@ -216,59 +172,27 @@ def test_starts_of_kernel_traces_are_instants_to_the_microsecond() -> None:
 
 
 def test_a_text_beside_a_number_of_its_name_is_no_count() -> None:
-    columns = exhibit(
-        "x",
-        ExhibitKind.TABLE,
-        title="x",
-        columns=[("window", "", ["gpu"]), ("window_us", "us", [1.0])],
-    ).columns
+    columns = reports.table(("window", "", ["gpu"]), ("window_us", "us", [1.0])).columns
     assert headings_of(columns) == ["window", "window time"]
 
 
 def test_a_column_without_any_value_is_left_out():
-    found = exhibit(
-        "t",
-        ExhibitKind.TABLE,
-        title="T",
-        columns=[("step", "", [1, 2]), ("usd", "USD", [None, None]), ("pct", "%", [None, 5.0])],
+    found = reports.table(
+        ("step", "", [1, 2]), ("usd", "USD", [None, None]), ("pct", "%", [None, 5.0])
     )
     table = table_of(found, is_unix=True, file=FILE)
     assert [head.text for head in table.heads] == ["step", "share"]
     assert _texts(table.rows) == [["1", "–"], ["2", "5.0 %"]]
 
 
-def test_parts_of_gpu_time_are_called_as_in_the_first_picture():
-    found = exhibit(
-        "gpu_time_budget",
-        ExhibitKind.TABLE,
-        title="T",
-        columns=[("part", "", ["initialization", "busy_high", "cpu_input"])],
-        place=RULE.places["gpu_time_budget"],
-    )
-    rows = _texts(table_of(found, is_unix=True, file=FILE).rows)
-    assert rows == [["before the loop"], ["busy"], ["waits for CPU or input"]]
-
-
 def test_moments_of_a_clock_without_a_date_are_seconds_and_not_lengths():
-    table = exhibit(
-        "t",
-        ExhibitKind.TABLE,
-        title="T",
-        columns=[
-            ("start_us", "us", [4_417_382_123_456.5]),
-            ("end_s", "s", [4_417_382.25]),
-            ("time_us", "us", [1_500.0]),
-        ],
+    table = reports.table(
+        ("start_us", "us", [4_417_382_123_456.5]),
+        ("end_s", "s", [4_417_382.25]),
+        ("time_us", "us", [1_500.0]),
     )
     (row,) = _texts(table_of(table, is_unix=True, file=FILE).rows)
     assert row == ["4,417,382.123456 s", "4,417,382.250 s", "1.5 ms"]
-
-
-def test_a_column_of_blanks_is_not_shown():
-    table = exhibit(
-        "t", ExhibitKind.TABLE, title="T", columns=[("caller", "", ["", ""]), ("count", "", [1, 2])]
-    )
-    assert [head.text for head in table_of(table, is_unix=True, file=FILE).heads] == ["count"]
 
 
 def test_empty_bins_of_a_histogram_are_left_out_of_its_table_and_said():

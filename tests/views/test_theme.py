@@ -63,11 +63,6 @@ def test_a_figure_for_jupyter_holds_colours_instead_of_tokens():
     assert resolved["text"] == figure["text"]
 
 
-def test_lines_of_one_meaning_differ_by_shade_and_then_by_dash():
-    looks = {(theme.shade("gpu", at), theme.dash(at)) for at in range(16)}
-    assert len(looks) == 16
-
-
 @pytest.mark.parametrize(
     ("name", "hue"),
     [
@@ -105,13 +100,6 @@ def test_names_that_say_nothing_follow_their_chart():
         Ink(hue="cpu", index=1),
     )
     assert inks(["a"], "nothing") == (Ink(hue="other", index=0),)
-
-
-def test_a_part_of_training_keeps_the_colour_of_the_resource_that_is_shown():
-    hues = [ink.hue for ink in inks(["whole job", "training loop"], "cpu_histogram")]
-    assert hues == ["cpu", "cpu"]
-    assert inks(["algo-1 gpu0"], "GPU memory activity")[0].hue == "gpu-memory"
-    assert inks(["training loop"], "Phases of the job")[0].hue == "gpu"
 
 
 def test_the_data_loader_has_one_colour_in_all_pictures_of_a_trace():

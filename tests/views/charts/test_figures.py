@@ -57,14 +57,6 @@ def test_json_cannot_end_the_script_it_stands_in():
     assert json.loads(text) == {"a": "</script><!-- \u2028 & \u2029"}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ExhibitKind if kind is not ExhibitKind.TABLE])
-def test_an_exhibit_without_the_columns_of_its_kind_is_shown_as_a_table(kind):
-    odd = exhibit("odd", kind, title="Odd", columns=[("what", "", ["a stranger's"])])
-    block = exhibit_block(odd, CONTEXT)
-    assert block.figure is None
-    assert "a stranger&#39;s" in block.html
-
-
 @pytest.mark.parametrize("kind", ExhibitKind)
 def test_an_exhibit_without_rows_says_so(kind):
     empty = exhibit("none", kind, title="Episodes", columns=[("time_s", "s", [])])

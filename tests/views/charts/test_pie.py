@@ -8,12 +8,12 @@ import pytest
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.gpu_time_budget import RULE
-from reportgen.views.charts import bars, shares
+from reportgen.views.charts import shares
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import exhibit_block
 from reportgen.views.inline import PieDrawing, pie_of
 from tests.builders import known
-from tests.views import reports, traces
+from tests.views import reports
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
 
@@ -29,13 +29,6 @@ def operators(*columns: tuple[str, str, list[float]], kind: ExhibitKind) -> Exhi
     return exhibit("operators", kind, title="Operators", columns=[names, *columns])
 
 
-def test_parts_go_round_from_twelve_o_clock_in_the_order_of_the_exhibit() -> None:
-    first, second = drawn({"forward": 1.0, "backward": 3.0}).sectors
-    assert first.path.startswith("M0 0L0.0 -50.0A50 50 0 0 1 ")
-    assert first.path.endswith("50.0 -0.0z")
-    assert second.path.startswith("M0 0L50.0 -0.0A")
-
-
 def test_large_parts_carry_their_share_and_small_ones_are_in_the_legend() -> None:
     drawing = drawn({"forward": 60.0, "waiting for other ranks": 38.0, "others": 2.0})
     assert [sector.label for sector in drawing.sectors] == ["60.0 %", "38.0 %", ""]
@@ -48,11 +41,12 @@ def test_a_part_that_is_all_has_its_share_in_the_middle() -> None:
 
 
 def test_parts_of_nothing_have_no_pie_but_their_table() -> None:
-    nothing = exhibit(
-        "s",
+    nothing = reports.drawn(
         ExhibitKind.SHARES,
+        ("part", "", ["a"]),
+        ("time_s", "s", [0.0]),
+        ("pct", "%", [0.0]),
         title="Parts",
-        columns=[("part", "", ["a"]), ("time_s", "s", [0.0]), ("pct", "%", [0.0])],
     )
     html = exhibit_block(nothing, UNIX).html
     assert "rg-pie" not in html
@@ -74,13 +68,6 @@ def test_what_a_rule_calls_others_joins_the_others() -> None:
     assert [part.name.text for part in found.parts] == [f"op {at}" for at in range(7)] + [
         "the rest"
     ]
-
-
-def test_others_are_told_from_what_is_idle() -> None:
-    parts = {"idle": 20.0, **{f"step {at}": 10.0 - at for at in range(8)}}
-    found = shares.info(reports.shares("s", "x", parts))
-    inks = [part.ink for part in found.parts]
-    assert len(set(inks)) == len(inks)
 
 
 def test_shares_are_pies_and_the_gpu_time_budget_is_a_bar() -> None:
@@ -156,16 +143,3 @@ def test_the_operators_that_sagemaker_lists_are_a_pie() -> None:
     part = operators(total, ("aws_pct", "%", [60.0, 25.0]), kind=ExhibitKind.TABLE)
     for table in (of_ours, part):
         assert shares.as_shares(table) is table
-
-
-def test_kernels_are_painted_by_category_each_in_a_shade_that_its_row_has_too() -> None:
-    ranked = bars.as_ranking(traces.ranking(), row_noun="kernel")
-    whole = known(shares.whole_of(ranked))
-    made = shares.parts_of_bars(ranked, whole)
-    assert [part.colour.hue for part in made] == ["gpu", "network", "idle"]
-    swatches = shares.swatches_of(made)
-    info = bars.with_swatches(
-        bars.info(operators(("n", "", [1.0, 2.0, 3.0]), kind=ExhibitKind.BARS), file="x.json"),
-        swatches,
-    )
-    assert tuple(row.swatch for row in info.rows) == swatches

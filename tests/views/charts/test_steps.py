@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reportgen.results import ExhibitKind, exhibit
-from reportgen.views.charts import band, series
+from reportgen.views.charts import series
 from reportgen.views.charts.layout import ChartContext
 
 CONTEXT = ChartContext(rule_id="Rule", is_unix=False)
@@ -29,10 +29,3 @@ def curve(unit, values):
 def test_counts_and_bytes_are_drawn_as_steps(unit, values, shape):
     (trace,) = series.draw(curve(unit, values), CONTEXT).figure["data"]
     assert trace["line"].get("shape") == shape
-
-
-def test_a_band_of_counts_is_drawn_as_steps():
-    columns = [("time_s", "s", [0.0, 1.0, 2.0])]
-    columns += [(f"waiting_{part}", "", [0.0, 5.0, 1.0]) for part in ("min", "mean", "max")]
-    drawn = band.draw(exhibit("queue", ExhibitKind.BAND, title="Queue", columns=columns), CONTEXT)
-    assert drawn.figure["data"][-1]["line"]["shape"] == "hv"

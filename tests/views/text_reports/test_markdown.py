@@ -6,7 +6,7 @@ import dataclasses
 import re
 
 from reportgen.report import Report
-from reportgen.results import ReasonCode, Severity
+from reportgen.results import Severity
 from reportgen.views.text_reports import markdown_summary
 from reportgen.views.text_reports.markdown import MOST_FINDINGS
 from tests.views import reports
@@ -52,12 +52,6 @@ def test_checks_that_could_not_look_are_listed_with_their_reason() -> None:
         assert reason in text
 
 
-def test_a_check_without_its_optional_data_is_listed_too() -> None:
-    missing = reports.skipped("PythonFunctions", ReasonCode.NO_EVENTS, "There is no profile.")
-    text = markdown_summary(reports.report_of((missing,)))
-    assert "- Python functions: There is no profile." in text
-
-
 def test_names_cannot_become_markup_or_break_a_table() -> None:
     name = "| a\n# b <script>alert(1)</script> **c** [d](http://x) `e` _f_ \u202e &amp;"
     text = markdown_summary(_renamed(reports.busy_report(), name))
@@ -74,12 +68,6 @@ def test_parts_of_the_gpu_time_have_their_names_of_the_page() -> None:
 
     rows = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ")]
     assert rows[-3:] == ["| part", "| busy", "| waits for CPU or input"]
-
-
-def test_words_with_underscores_stay_readable() -> None:
-    text = markdown_summary(_renamed(reports.busy_report(), "num_workers"))
-
-    assert text.splitlines()[1] == "# Profiling report: num_workers"
 
 
 def test_a_summary_of_many_findings_says_how_many_more_there_are() -> None:

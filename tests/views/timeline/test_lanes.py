@@ -44,15 +44,6 @@ def test_the_caption_says_what_is_left_out(windows, said):
     assert f"<p>{said}" in lanes_block(made.packed()).html
 
 
-def test_findings_are_not_counted_as_events():
-    made = LaneFile(names=["", "a"])
-    for kind, node in (("findings", ""), ("thread", "algo-1")):
-        lane = made.lane(kind, kind, node=node)
-        made.strips(lane, [(0, 5, 0, 1, 0, 0), (9, 5, 0, 1, 0, 0)])
-    made.window(0, 1_000_000, "why")
-    assert "<p>All 2 events are shown." in lanes_block(made.packed()).html
-
-
 @pytest.mark.parametrize(
     ("where", "spot"),
     [
@@ -101,13 +92,6 @@ def test_a_file_of_an_older_version_names_the_command_that_makes_it_again():
     html = timeline(with_timeline(traces.traced_report(), content))._repr_html_()
     assert "it is of version 2, not 3" in html
     assert "make-profiler-report JOB" in html
-
-
-def test_a_file_without_a_window_says_that_single_events_are_not_shown():
-    made = LaneFile(names=["", "a"])
-    made.strips(made.lane("thread", "main"), [(0, 5, 0, 1, 3, 5)], level=1)
-    html = lanes_block(made.packed()).html
-    assert "are not shown. No counters were recorded." in html
 
 
 @pytest.mark.parametrize("attack", ["timeline_lane_is_its_parent", "timeline_absurd_counts"])

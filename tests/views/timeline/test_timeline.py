@@ -14,7 +14,7 @@ import pytest
 
 from reportgen import views
 from reportgen.report import JobSummary, Report
-from reportgen.results import About, Exhibit, ExhibitKind, RuleId, RuleResult, Status, exhibit
+from reportgen.results import About, Exhibit, ExhibitKind, RuleId, RuleResult, Status
 from reportgen.results.model import COLUMNAR
 from reportgen.views.cell_output import PLOTLY_MIME, outputs
 from reportgen.views.charts.layout import ChartContext
@@ -35,11 +35,6 @@ def report() -> Report:
 
 def html_of(report: Report) -> str:
     return views.timeline(report)._repr_html_()
-
-
-def test_panels_stand_in_one_order_with_steps_below_the_gpus(report):
-    titles = [panel.title for panel in panels_of(report, is_unix=True)]
-    assert titles == ["GPU utilization", "Step duration", "CPU utilization, mean of the cores"]
 
 
 def test_each_step_is_a_flat_bar_and_no_line_runs_between_two_steps():
@@ -156,16 +151,14 @@ def test_lanes_begin_with_the_phases_and_the_steps(report):
 
 def test_intervals_of_any_rule_have_a_lane_and_the_longest_are_drawn(report):
     n_spans = MOST_SPANS + 50
-    found = exhibit(
-        "intervals",
+    found = reports.drawn(
         ExhibitKind.SPANS,
+        ("lane", "", ["algo-1"] * n_spans),
+        ("name", "", [f"loss {at}" for at in range(n_spans)]),
+        ("start_s", "s", [START_S + 0.5 * at for at in range(n_spans)]),
+        ("end_s", "s", [START_S + 0.5 * at + 0.001 * at for at in range(n_spans)]),
+        exhibit_id="intervals",
         title="When packets were lost",
-        columns=[
-            ("lane", "", ["algo-1"] * n_spans),
-            ("name", "", [f"loss {at}" for at in range(n_spans)]),
-            ("start_s", "s", [START_S + 0.5 * at for at in range(n_spans)]),
-            ("end_s", "s", [START_S + 0.5 * at + 0.001 * at for at in range(n_spans)]),
-        ],
     )
     more = reports.result("PacketLoss", Status.TRIGGERED, exhibits=(found,))
     more = replace(more, about=About(title="Packet loss", checks="", reading="", advice=""))
@@ -209,16 +202,14 @@ def test_functions_are_summed_over_the_whole_job_without_script(report):
 
 @pytest.mark.parametrize("width_s", [None, 0.0, 1e-9])
 def test_functions_on_no_even_grid_are_left_out(report, width_s):
-    odd = exhibit(
-        "function_time",
+    odd = reports.drawn(
         ExhibitKind.HEATMAP,
+        ("row", "", ["a", "b"]),
+        ("time_s", "s", [START_S, START_S + 100.0]),
+        ("function_s", "s", [1.0, 2.0]),
+        ("width_s", "s", [width_s, width_s]),
+        exhibit_id="function_time",
         title="Functions",
-        columns=[
-            ("row", "", ["a", "b"]),
-            ("time_s", "s", [START_S, START_S + 100.0]),
-            ("function_s", "s", [1.0, 2.0]),
-            ("width_s", "s", [width_s, width_s]),
-        ],
     )
     other = reports.result("OverallFrameworkMetrics", Status.OK, exhibits=(odd,))
     assert functions_of(with_result(report, other)) is None
