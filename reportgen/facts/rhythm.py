@@ -63,23 +63,44 @@ class Rhythm:
 
 
 def find_rhythm(
-    places: Floats, length: float, *, false_alarm_log10: float = FALSE_ALARM_LOG10
+    places: Floats,
+    length: float,
+    *,
+    restarts: Floats | Integers | None = None,
+    false_alarm_log10: float = FALSE_ALARM_LOG10,
 ) -> Rhythm | None:
     """Return the surest rhythm of some events, ``None`` when they may as well be random.
 
-    ``places`` are (n,) ascending in 0 … ``length``, no two within one place of each other.
+    ``places`` are (n,) ascending in 0 … ``length``, no two within one place of each other. At
+    ``restarts`` the count begins anew, as with each epoch; then the rhythm is one of the places
+    that ``counted_anew`` returns for its period.
 
     Edge cases: fewer than ``LEAST_EVENTS`` events, or as many as half of the places: ``None``.
     """
     if not LEAST_EVENTS <= places.size <= MOST_COVERED_RATIO * length:
         return None
-    found = [
-        rhythm
-        for period, tolerance in _grids(places, length)
-        if (rhythm := _fit(places, length, period, tolerance)) is not None
-    ]
+    found = []
+    for period, tolerance in _grids(places, length):
+        ends = np.append(places, length)
+        if restarts is not None:
+            # What occurs once between two restarts needs no count of its own.
+            if 2 * period > np.diff(restarts, prepend=0.0, append=length).max():
+                continue
+            ends = counted_anew(ends, length, restarts, period)
+        if (rhythm := _fit(ends[:-1], float(ends[-1]), period, tolerance)) is not None:
+            found.append(rhythm)
     sure = [rhythm for rhythm in found if rhythm.log10_chance < false_alarm_log10]
     return min(sure, key=lambda item: (item.score, item.period), default=None)
+
+
+def counted_anew(
+    places: Floats | Integers, length: float, restarts: Floats | Integers, period: float
+) -> Floats:
+    """Return (n,) places as if each restart of the count lay on a whole number of periods."""
+    edges = np.unique(np.concatenate([[0.0], restarts, [length]]))
+    run = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, edges.size - 2)
+    each = math.ceil(float(np.diff(edges).max()) / period) * period
+    return np.asarray(places - edges[run] + run * each)
 
 
 def costs_as_usual(cost: Floats | Integers) -> Mask:

@@ -18,6 +18,7 @@ from reportgen.facts.rhythm import (
     FALSE_ALARM_LOG10,
     Rhythm,
     costs_as_usual,
+    counted_anew,
     find_rhythm,
     members_of,
 )
@@ -75,12 +76,14 @@ class Recurrence:
     """Events that recur every so many steps.
 
     ``n_expected`` counts the occurrences from the first to the last; ``events`` are those that are
-    there.
+    there. ``is_by_epoch``: whether the steps are counted anew in each epoch, which may end
+    before the last one that is expected.
     """
 
     period_steps: float
     period_s: float
     n_expected: int
+    is_by_epoch: bool
     events: Events
 
 
@@ -133,7 +136,7 @@ class SlowSteps:
         is_left, steps = is_slow.copy(), self.times.steps
         for place in range(MOST_RHYTHMS):
             rows = np.flatnonzero(is_left)
-            found = [_rhythm(numbers, rows, place > 0) for numbers in _counts(steps)]
+            found = [_rhythm(numbers, rows, None, place > 0) for numbers in _counts(steps)]
             members = [rows[rhythm.members] for rhythm in found if rhythm is not None]
             if not members:
                 break
@@ -198,42 +201,72 @@ def _counts(steps: PhaseSteps) -> Sequence[Integers]:
 def _recurrences_by(steps: PhaseSteps, count: Integers, events: Events) -> tuple[Recurrence, ...]:
     found: list[Recurrence] = []
     while len(found) < MOST_RHYTHMS:
-        rhythm = _surest(steps, count, events, is_further=bool(found))
-        if rhythm is None:
+        grid = count.astype(np.float64)
+        restarts = grid[_restarts(steps, found)]
+        whole = _surest(steps, grid, events, is_further=bool(found))
+        by_epoch = None
+        if restarts.size:
+            by_epoch = _surest(steps, grid, events, restarts=restarts, is_further=True)
+        tried = [rhythm for rhythm in (whole, by_epoch) if rhythm is not None]
+        if not tried:
             break
-        rows, number = _gathered(count, events, rhythm)
-        # A stop on the place of a checkpoint is none of its occurrences.
-        is_usual = costs_as_usual(events.excess_ns[rows])
+        rhythm = min(tried, key=lambda rhythm: rhythm.score)
+        if rhythm is by_epoch:
+            grid = counted_anew(grid, grid[-1] + 1, restarts, rhythm.period)
+        rows, number = _gathered(grid, events, rhythm)
+        # A stop on the place of a checkpoint is none of its occurrences, nor is the start.
+        is_usual = costs_as_usual(events.excess_ns[rows]) & (events.first[rows] >= WARM_UP_STEPS)
         rows, number = rows[is_usual], number[is_usual]
-        found.append(_recurrence(steps, count, events.where(rows), number))
+        found.append(
+            _recurrence(steps, grid, events.where(rows), number, is_by_epoch=rhythm is by_epoch)
+        )
         events = events.where(np.delete(np.arange(events.row.size), rows))
     return tuple(found)
 
 
+def _restarts(steps: PhaseSteps, found: Sequence[Recurrence]) -> Integers:
+    """Return the rows with which epochs begin: behind other phases, or behind the rarest rhythm.
+
+    Loops often count the batches of an epoch: ``for i, batch in enumerate(loader)``.
+    """
+    is_other = (steps.next_ns[:-1] > steps.end_ns[:-1]) & (steps.next_ns[:-1] < steps.start_ns[1:])
+    if is_other.any() or not found:
+        return np.flatnonzero(is_other) + 1
+    rows = max(found, key=lambda rhythm: rhythm.period_steps).events.last + 1
+    return rows[(rows > WARM_UP_STEPS) & (rows < steps.n_steps)]
+
+
 def _surest(
-    steps: PhaseSteps, count: Integers, events: Events, *, is_further: bool
+    steps: PhaseSteps,
+    count: Floats,
+    events: Events,
+    *,
+    restarts: Floats | None = None,
+    is_further: bool,
 ) -> Rhythm | None:
     is_stop = events.excess_ns >= STOPS_CYCLES * float(np.median(steps.cycle_ns))
     found = []
     for some in (events, events.where(is_stop)):
         if some.row.size <= MOST_SLOW_RATIO * steps.n_steps:
             slowest = np.argsort(-some.excess_ns, kind="stable")[:MOST_EVENTS]
-            found.append(_rhythm(count, np.sort(some.row[slowest]), is_further))
+            found.append(_rhythm(count, np.sort(some.row[slowest]), restarts, is_further))
     return min(filter(None, found), key=lambda rhythm: rhythm.score, default=None)
 
 
-def _rhythm(count: Integers, rows: Integers, is_further: bool) -> Rhythm | None:
+def _rhythm(
+    count: Floats | Integers, rows: Integers, restarts: Floats | None, is_further: bool
+) -> Rhythm | None:
     return find_rhythm(
         count[rows].astype(np.float64),
         float(count[-1] + 1),
+        restarts=restarts,
         false_alarm_log10=FURTHER_FALSE_ALARM_LOG10 if is_further else FALSE_ALARM_LOG10,
     )
 
 
-def _gathered(count: Integers, events: Events, rhythm: Rhythm) -> tuple[Integers, Integers]:
+def _gathered(count: Floats, events: Events, rhythm: Rhythm) -> tuple[Integers, Integers]:
     """Return all events on the grid of a rhythm, however dear they are."""
-    places = count[events.row].astype(np.float64)
-    grid = (places, events.excess_ns, rhythm.period, rhythm.first)
+    grid = (count[events.row], events.excess_ns, rhythm.period, rhythm.first)
     rows, number = members_of(*grid, max(rhythm.tolerance, 0.5))
     if rhythm.tolerance < 1.0 and rhythm.period >= NEIGHBOURS_FROM_PERIOD:
         near, near_number = members_of(*grid, 1.0)
@@ -242,11 +275,14 @@ def _gathered(count: Integers, events: Events, rhythm: Rhythm) -> tuple[Integers
     return rows, number
 
 
-def _recurrence(steps: PhaseSteps, count: Integers, events: Events, number: Integers) -> Recurrence:
+def _recurrence(
+    steps: PhaseSteps, count: Floats, events: Events, number: Integers, *, is_by_epoch: bool
+) -> Recurrence:
     distance = np.diff(number)
     return Recurrence(
         period_steps=float(np.median(np.diff(count[events.row]) / distance)),
         period_s=float(np.median(np.diff(steps.start_ns[events.row]) / distance / NS_PER_S)),
-        n_expected=int(number[-1] - number[0]) + 1,
+        n_expected=number.size if is_by_epoch else int(number[-1] - number[0]) + 1,
+        is_by_epoch=is_by_epoch,
         events=events,
     )

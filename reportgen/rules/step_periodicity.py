@@ -66,9 +66,10 @@ WHAT = {
     True: "A long pause follows every {nth} {p.word:mode} step",
     False: "Every {nth} {p.word:mode} step is slow",
 }
-EVERY = "every {p.period_steps:g} steps"
+EVERY = "every {p.period_steps:g} steps{p.anew}"
+ANEW = ", counted anew in each epoch"
 RHYTHM = """The training process {p.worker} has {p.n_found:n}{missing} slow {p.word:mode} cycles,
-    one every {p.period_steps:g} steps ({p.period_s:s}; {behind} {numbers}{more}).{others}"""
+    one {every} ({p.period_s:s}; {behind} {numbers}{more}).{others}"""
 COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
     together this is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
     step."""
@@ -110,6 +111,7 @@ class Period:
     """One rhythm of the steps of one worker and phase.
 
     Attributes:
+        anew: says that the steps are counted anew in each epoch; else empty.
         label: its name, with its first step where another rhythm has the same period.
         usual_ns: median cycle of the steps that are not slow.
         cost_ns: time of all occurrences above the usual.
@@ -128,6 +130,7 @@ class Period:
     worker: str = kit.col()
     phase: str
     word: str = kit.col(name="phase")
+    anew: str
     period_steps: float = kit.col("steps")
     period_s: float = kit.col("s")
     n_found: int = kit.col(name="found")
@@ -240,6 +243,7 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
         worker=worker,
         phase=steps.phase,
         word=phase_word(steps.phase),
+        anew=ANEW if found.is_by_epoch else "",
         period_steps=found.period_steps,
         period_s=found.period_s,
         n_found=events.row.size,
@@ -396,6 +400,7 @@ def _rhythm(group: SharedPeriod) -> str:
     return write(
         RHYTHM,
         p=main,
+        every=write(EVERY, p=main),
         missing="" if main.n_found == main.n_expected else f" of {main.n_expected:,} expected",
         behind="after step" if main.is_between else "step",
         numbers=", ".join(numbers[:MOST_NUMBERS]),

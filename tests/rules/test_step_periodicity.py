@@ -199,6 +199,31 @@ def test_a_rhythm_of_cheap_steps_with_gaps_hides_no_costly_one() -> None:
     assert any(title.startswith("Every 44th training step is slow") for title in titles)
 
 
+def test_steps_that_are_counted_anew_in_each_epoch_have_a_rhythm() -> None:
+    """``for i, batch in enumerate(loader)``: each 50th batch of epochs of 130, no 50th step."""
+    duration_s = steady(650)
+    rows = [130 * epoch + batch for epoch in range(5) for batch in (50, 100)]
+    duration_s[rows] += 0.5
+    checkpoints = {130 * epoch + 129: 3.0 for epoch in range(5)}
+    part = job(duration_s, pause_s=checkpoints)
+    logs, saves = run(RULE, part).findings
+
+    assert "every 130 steps (" in saves.text + logs.text
+    (found,) = (item for item in (logs, saves) if "Every 50th" in item.title)
+    assert "one every 50 steps, counted anew in each epoch (" in found.text
+    assert known(found.measured) == pytest.approx(
+        100 * 10 * 0.5 / (duration_s.sum() + 4 * 3 + 0.005 * 645), rel=0.03
+    )
+
+
+def test_a_slow_start_is_no_part_of_a_rhythm() -> None:
+    duration_s = np.roll(every(50, 500, 0.5), 1)
+    found = only(run(RULE, job(duration_s)))
+
+    assert "9 slow training cycles, one every 50 steps" in found.text
+    assert known(found.measured) == pytest.approx(100 * 4.5 / (duration_s.sum() + 2.5), rel=0.05)
+
+
 def test_two_rhythms_of_one_period_are_told_apart_by_their_first_steps() -> None:
     duration_s = steady(2000)
     duration_s[9::100] += 0.3
