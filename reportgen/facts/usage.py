@@ -29,6 +29,9 @@ BUSY_ABOVE_PCT = 90.0
 UNTOUCHED_PCT = 2.0
 """A GPU that stays below this for the whole job runs nothing of it: a driver's own work is shown
 as 1 %."""
+FEW_SAMPLES, FEW_RATIO = 3, 0.05
+"""A process that sets up CUDA and computes nothing on the GPU shows in up to so many samples, and
+in no more than one of twenty."""
 LEAST_INSIDE, AS_USUAL_RATIO = 10, 0.95
 """GPUs work on in a pause of the host if so many samples show as much use as elsewhere: samples
 scatter by a few points."""
@@ -150,8 +153,15 @@ def lightly_used(use: Sequence[Floats], *, above: float = IDLE_BELOW_PCT) -> Mas
     return ~reach & np.array(touched, dtype=np.bool_)
 
 
+def reached_pct(use_pct: Floats) -> float:
+    """Return what more than a few of (n_ticks,) samples reach; -1 without any."""
+    known = present_values(use_pct)
+    n_few = min(FEW_SAMPLES, int(FEW_RATIO * known.size))
+    return float(np.partition(known, -1 - n_few)[-1 - n_few]) if known.size else -1.0
+
+
 def _reaching(use: Sequence[Floats], level_pct: float) -> Mask:
-    return np.array([(column >= level_pct).any() for column in use], dtype=np.bool_)
+    return np.array([reached_pct(column) >= level_pct for column in use], dtype=np.bool_)
 
 
 def enough_samples(patience: int, system: SystemTable | None = None) -> int:

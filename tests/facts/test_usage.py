@@ -42,6 +42,15 @@ def test_a_gpu_is_used_when_it_ever_reaches_ten_percent() -> None:
     assert used_gpus(use([0.0, 10.0], [9.9, 9.9], [np.nan, 50.0])).tolist() == [True, False, True]
 
 
+@pytest.mark.parametrize(("n_busy", "is_used"), [(3, False), (4, True)])
+def test_a_few_samples_of_setting_up_cuda_are_no_use(n_busy: int, is_used: bool) -> None:
+    started, works = [30.0] * n_busy + [0.0] * (200 - n_busy), [90.0] * 200
+
+    assert used_gpus(use(started, works)).tolist() == [is_used, True]
+    system = system_table({"gpu0": started, "cpu0": [99.0] * 200})
+    assert bool(low_used_gpus(system).any()) is is_used
+
+
 def test_where_no_gpu_works_hard_those_that_do_anything_are_used() -> None:
     assert used_gpus(use([0.0, 2.0], [1.0, 1.9])).tolist() == [True, False]
 

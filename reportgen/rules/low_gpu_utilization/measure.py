@@ -26,8 +26,6 @@ a steady use scatters: by five points in samples of every second."""
 USUAL_FROM_PCT = 80.0
 """A GPU whose usual use reaches this shows how much it is used when it does not wait. Of one whose
 does not, everything below 100 % may be waiting."""
-FEW_SAMPLES = 3
-"""A process that sets up CUDA and computes nothing on the GPU shows in up to so many samples."""
 LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 
@@ -64,7 +62,7 @@ class GpuUtilization:
         short_ratio: how much is missing to its usual use in its working range.
         hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
             I/O; 0 without idle samples.
-        reached_pct: the utilization that more than ``FEW_SAMPLES`` reach.
+        reached_pct: the utilization that more than a few samples reach (``usage.reached_pct``).
         start_ns, end_ns: of the working range.
         ended: its idle end, if it is long; the working range is without it.
     """
@@ -148,7 +146,7 @@ def _measure_gpu(
         mean_pct=float(values.mean()),
         p5_pct=float(percentiles(values, (5,))[0]),
         max_pct=float(values.max()),
-        reached_pct=float(np.sort(values)[-min(FEW_SAMPLES + 1, values.size)]),
+        reached_pct=usage.reached_pct(values),
         work_mean_pct=float(working.mean()),
         work_p5_pct=work_p5,
         work_p95_pct=work_p95,
