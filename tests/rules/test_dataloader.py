@@ -332,6 +332,20 @@ def test_workers_that_wait_for_each_other_behind_their_steps_wait_for_the_longes
     assert found.estimate.share_ratio == pytest.approx(1 / 3, abs=0.01)
 
 
+@pytest.mark.parametrize(("other_s", "is_odd"), [(0.05, True), (0.2, False)])
+def test_one_process_that_waits_alone_is_named(other_s: float, is_odd: bool) -> None:
+    rows = [setup(0, workers=2, pinned=True)]
+    for worker, wait_s in (("algo-1-27", 0.5), ("algo-1-28", other_s)):
+        for index in range(100):
+            rows.append((*fetch(1.5 * index, wait_s)[:4], {"worker": worker}))
+            start = START_S + 1.5 * index + wait_s
+            rows += step_rows([1.0], start_s=start, first=index, worker=worker)
+    found = known(finding(judged(rows, cores=8), "DL-1"))
+
+    assert ("to 3 in algo-1-27;" in found.advice) is is_odd
+    assert ("look for what is different in this one" in found.text) is is_odd
+
+
 def test_waits_of_which_a_part_was_recorded_stand_for_all() -> None:
     # Every fourth wait of 0.5 s: 15 of 60; the loop is 59.5 s, 29.5 s of it between steps.
     result = judged(training(wait_s=0.5, recorded_every=4), cores=4)

@@ -30,6 +30,9 @@ TURNS_RATIO = 2.0
 IDLE_RATIO, HARDLY_RATIO = 0.5, 0.25
 """Loaders that compute less than half of their time wait for something else; below a quarter they
 hardly do anything but wait."""
+ALONE_RATIO = 0.25
+"""One process whose loading is slow waits four times as long as any other, or longer (chosen): with
+the same loaders and data, all processes wait alike."""
 LEAST_NAMED_CORES = 0.1
 """What other programs keep busy is named from a tenth of a core on."""
 
@@ -357,6 +360,10 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         words["waited"] = write(text, worst=worst, own_pct=100 * worst.ratio, **words)
         if job.ratio > worst.ratio:
             words["waited"] += write(texts.TOGETHER, **words)
+        others = sorted(item.ratio for item in job.waiting if item.n_waits)[:-1]
+        if others and others[-1] < ALONE_RATIO * worst.ratio:
+            words["waited"] += write(texts.ALONE, others_pct=100 * others[-1])
+            words["each"] = write(texts.IN_IT, worst=worst)
         words["and_waited"] = f" {words['waited']}"
         words["hardly"] = write(texts.HARDLY_WAITS, **words)
         words["early"] = write(texts.WEARS_OFF, worst=worst) if worst.is_early else ""
