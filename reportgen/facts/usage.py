@@ -273,6 +273,15 @@ def works_on(system: SystemTable, windows: Union) -> bool:
     return min(ratios, default=0.0) >= AS_USUAL_RATIO
 
 
+def most_lost_ratio(system: SystemTable, pauses: Union) -> float:
+    """Return the most that pauses of the host cost, as a share of the time, 0-1.
+
+    It is what GPUs leave unused, and nothing where they work on.
+    """
+    unused_ratio = 0.0 if works_on(system, pauses) else most_unused_ratio(system)
+    return 1.0 if unused_ratio is None else unused_ratio
+
+
 # Cores
 
 

@@ -19,7 +19,6 @@ from reportgen.facts.loader import are_waits_known, is_waiting, long_waits_of, n
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.usage import most_unused_ratio, works_on
 from reportgen.profile import NodeProfile
 from reportgen.results import Exhibit
 from reportgen.rules import contrast, kit
@@ -235,7 +234,6 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
     windows = Union(start_ns=first_ns[rows], end_ns=last_ns[rows])
     others = Union(start_ns=first_ns[normal], end_ns=last_ns[normal])
     some = slice(None, None, -(-others.start_ns.size // MOST_MARKS))
-    most_ratio = _most_ratio(part, windows) if is_between else 1.0
     are_known = are_waits_known(part.spans, worker)
     item = Period(
         label="",
@@ -266,7 +264,7 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mas
             n_times=events.row.size,
         ),
         at_network=_at_network(part, windows),
-        most_ratio=most_ratio,
+        most_ratio=usage.most_lost_ratio(part.system, windows) if is_between else 1.0,
     )
     return replace(item, label=write(EVERY, p=item))
 
@@ -286,14 +284,6 @@ def _at_network(part: NodeProfile, windows: Union) -> str:
         rate=float(found.received[is_starved].mean()),
         limit=found.limit_bytes_per_s,
     )
-
-
-def _most_ratio(part: NodeProfile, pauses: Union) -> float:
-    """Return the most that pauses of the host cost, as a share of the time: what GPUs idle."""
-    if works_on(part.system, pauses):
-        return 0.0
-    unused_ratio = most_unused_ratio(part.system)
-    return 1.0 if unused_ratio is None else unused_ratio
 
 
 def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:

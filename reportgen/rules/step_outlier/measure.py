@@ -336,7 +336,6 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
     times, steps = slow.times, slow.times.steps
     pauses = pauses_of_workers(part, least_steps=LEAST_OF_PAUSES)
     own_pauses = next(found.pauses for found in pauses if found.worker == steps.worker)
-    unused_ratio = usage.most_unused_ratio(part.system)
     kinds = (
         (
             *(False, slow.is_random_step, slow.step_excess_ns, times.own_ns),
@@ -348,14 +347,15 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
         ),
     )
     for is_between, is_slow, excess_ns, length_ns, start_ns, end_ns in kinds:
-        is_its = is_slow & ~np.isin(
+        is_random = is_slow & ~np.isin(
             start_ns, own_pauses.start_ns[own_pauses.is_between == is_between]
         )
-        if not is_its.any():
+        if not is_random.any():
             continue
-        rows, others = np.flatnonzero(is_its), np.flatnonzero(~is_slow)
+        rows, others = np.flatnonzero(is_random), np.flatnonzero(~is_slow)
         windows = Union(start_ns=start_ns[rows], end_ns=end_ns[rows])
-        if is_between and usage.works_on(part.system, windows):
+        most_ratio = usage.most_lost_ratio(part.system, windows) if is_between else 1.0
+        if not most_ratio:
             continue
         usual = Union(start_ns=start_ns[others], end_ns=end_ns[others])
         usual_ns = float(np.median(length_ns))
@@ -375,7 +375,7 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
             windows=windows,
             usual=Union(start_ns=start_ns[some], end_ns=end_ns[some]),
             contents=contrast.contents,
-            most_ratio=1.0 if unused_ratio is None or not is_between else unused_ratio,
+            most_ratio=most_ratio,
         )
 
 
