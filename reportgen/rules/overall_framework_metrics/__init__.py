@@ -9,7 +9,7 @@ from reportgen import results
 from reportgen.facts.between_steps import waited_for_ns
 from reportgen.facts.breakdown import forward_backward_ns, shares_pct
 from reportgen.facts.paces import find_straggler
-from reportgen.facts.steps import Loop, phase_word
+from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Exhibit, Finding, Role, Where
 from reportgen.rules import kit
@@ -166,8 +166,8 @@ VALIDATION = kit.Message(
     id="FW-5",
     cause=results.Cause.MUCH_VALIDATION,
     title="Steps of validation take {measured:pct} of the loop",
-    text="""Steps of validation take {validation:ns} and those of training {training:ns} (added up
-        over the training processes).""",
+    text="""From batch to batch, steps of validation take {validation:ns} and those of training
+        {training:ns} (added up over the training processes).""",
     advice="""Validate less often or on a part of the data, with larger batches and without
         gradients.""",
     exhibit="phase_shares",
@@ -380,10 +380,8 @@ def _recording(job: FrameworkSums) -> Finding | None:
 
 
 def _validation(job: FrameworkSums) -> Finding | None:
-    steps_ns = job.breakdown.step_ns.items()
-    sums_ns = kit.sum_by_key({phase_word(phase): time_ns} for phase, time_ns in steps_ns)
-    training_ns, validation_ns = sums_ns.get("TRAIN", 0), sums_ns.get("EVAL", 0)
-    ratio = validation_ns / max(sum(sums_ns.values()) + _between_ns(job), 1)
+    training_ns, validation_ns = (job.turns_ns.get(word, 0) for word in ("TRAIN", "EVAL"))
+    ratio = validation_ns / max(sum(job.breakdown.step_ns.values()) + _between_ns(job), 1)
     if not training_ns or ratio < VALIDATION_FROM_RATIO:
         return None
     return VALIDATION.fault(

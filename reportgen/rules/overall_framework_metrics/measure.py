@@ -22,8 +22,10 @@ from reportgen.facts.steps import (
     FORWARD,
     OPTIMIZER,
     Loop,
+    PhaseSteps,
     loop_of,
     phase_word,
+    steps_of,
     unrecorded_of,
 )
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
@@ -65,6 +67,7 @@ class FrameworkSums:
         interval_ns: between the samples of the system metrics, of the first node that has any.
         between, phases: what lies between the steps of each worker, and of each phase.
         lost_ns: between the steps of each worker, summed, of which nothing was recorded.
+        turns_ns: by ``phase_word``, the steps of all workers with what usually lies behind them.
     """
 
     loop: Loop = merged(merge, default=Loop())
@@ -82,6 +85,7 @@ class FrameworkSums:
     between: tuple[tables.Between, ...] = merged(concat, default=())
     phases: tuple[between_steps.PhaseBetween, ...] = merged(concat, default=())
     recorded: tuple[Recorded, ...] = merged(concat, default=())
+    turns_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
 
 
 def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
@@ -103,7 +107,17 @@ def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
         between=tuple(_between(part)),
         phases=between_steps.phases_between_of(part),
         recorded=tuple(_recorded(part)),
+        turns_ns=sum_by_key(
+            {phase_word(steps.phase): _turns_ns(steps)} for steps in steps_of(spans)
+        ),
     )
+
+
+def _turns_ns(steps: PhaseSteps) -> int:
+    """Return how long the steps of a phase take from batch to batch, without longer pauses."""
+    behind_ns = steps.next_ns - steps.end_ns
+    usual_ns = np.minimum(behind_ns, np.median(behind_ns))
+    return int((steps.duration_ns + usual_ns).sum())
 
 
 def _lasts(spans: SpanTable) -> Mask:

@@ -121,6 +121,15 @@ def test_validation_is_wanted_work_below_three_tenths_of_the_loop(
         assert found.severity is Severity.WARNING
 
 
+def test_validation_lasts_from_batch_to_batch() -> None:
+    """Passes of 1 s in turns of 2 s; what follows the last of them is no part of it."""
+    evals = [at("Step:ModeKeys.EVAL", "e", 100 + 2 * turn, 101 + 2 * turn) for turn in range(30)]
+    rows = [at(TRAIN, TRAIN, 0, 100), *evals, at(TRAIN, TRAIN, 170, 200)]
+    found = known(finding(run(RULE, node(rows)), "FW-5"))
+
+    assert found.measured == pytest.approx(100 * 60 / 200)
+
+
 def test_the_top_operator_is_told_by_its_self_time() -> None:
     rows = [
         at("cpu_functions", "aten::conv2d", 0, 10),
