@@ -16,9 +16,6 @@ pytestmark = pytest.mark.browser
 CARDS = ["Job summary", "Utilization percentiles", "Framework", "Step durations", "Bottlenecks"]
 N_PIES = [1, 0, 2, 0, 1]
 MOST_PX = 1400
-_SCROLLING = """[...document.querySelectorAll('main .rg-scroll')]
-    .filter(it => it.scrollWidth > it.clientWidth).map(it => it.ariaLabel)"""
-_OPEN_ALL = "document.querySelectorAll('main details').forEach(it => { it.open = true; })"
 
 
 @pytest.fixture(scope="module", params=sorted(NAMED_JOBS))
@@ -67,27 +64,4 @@ def test_the_cards_come_after_the_first_finding_and_before_the_timeline(browser,
     )
     assert order == ["rg-verdict", "at-a-glance", "timeline"]
     assert page.locator("#overview article.rg-card:visible").count() <= 1
-    page.close()
-
-
-def test_nothing_scrolls_sideways_on_a_wide_screen(browser, page_file):
-    page = browser.new_page()
-    page.goto(page_file.as_uri())
-    page.evaluate(_OPEN_ALL)
-    for width in (1280, 1360, 1600, 1920):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate(_SCROLLING) == [], width
-    page.close()
-
-
-def test_a_click_in_the_navigation_marks_its_section_and_opens_it(browser, page_file):
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto(page_file.as_uri())
-    for name in ("batch-size", "system-usage", "appendix"):
-        page.locator(f".rg-side a[href='#{name}']").click()
-        marked = f".rg-side a[href='#{name}'][aria-current='true']"
-        page.wait_for_selector(marked)
-        page.wait_for_timeout(150)
-        assert page.locator(marked).count() == 1
-        assert page.locator(f"#{name} > details:not([open])").count() == 0
     page.close()

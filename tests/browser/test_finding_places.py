@@ -32,33 +32,6 @@ def test_a_link_into_a_fold_opens_it(browser, crowded_page):
         assert watched.complaints == []
 
 
-def test_a_finding_stands_once_in_full(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        titles = watched.page.evaluate(
-            "[...document.querySelectorAll('article h3')].map(title => title.textContent)"
-        )
-        assert titles
-        assert len(titles) == len(set(titles))
-
-
-def test_a_link_to_a_folded_section_opens_it(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
-        fold = page.locator("#batch-size > details")
-        assert fold.get_attribute("open") is None
-        page.locator(".rg-side").get_by_role("link", name="Batch size").click()
-        fold.and_(page.locator("[open]")).wait_for(state="attached")
-        wait_until(page, IN_VIEW, "batch-size")
-
-
-def test_a_link_to_a_check_that_did_not_look_opens_the_list_of_these(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
-        page.goto(f"{page.url}#io-bottlenecks")
-        page.wait_for_selector("#not-recorded > details[open]")
-        wait_until(page, IN_VIEW, "io-bottlenecks")
-
-
 def test_the_browsers_own_search_finds_the_text_of_a_folded_section(browser, busy_page):
     """A closed ``details`` element holds it as text, not as a packed element."""
     with opened(browser, busy_page) as watched:

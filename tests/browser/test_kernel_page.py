@@ -14,10 +14,6 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "sample_data" / "kernel_traces"
-EDGES = (
-    "it => { const box = it.getBoundingClientRect();"
-    " return [box.left, box.top, box.right, box.bottom]; }"
-)
 
 
 @pytest.fixture(scope="session")
@@ -108,30 +104,6 @@ def test_the_first_screen_holds_verdict_budget_and_the_first_picture(browser, tr
         assert tops[-1] < 800
 
 
-def test_a_chart_keeps_its_height_below_the_legend_of_a_phone(browser, traced_page):
-    with opened(browser, traced_page, viewport={"width": 390, "height": 844}) as watched:
-        draw(watched.page, "GPUActivity--utilization")
-        height = watched.page.evaluate(
-            "document.getElementById('GPUActivity--utilization')"
-            ".querySelector('.rg-plot')._fullLayout._size.h"
-        )
-        assert height >= 159
-
-
-@pytest.mark.parametrize(("width", "is_beside"), [(1280, True), (360, False)])
-def test_the_table_stands_beside_its_pie_and_on_a_phone_below(
-    browser, traced_page, width, is_beside
-):
-    with opened(browser, traced_page, viewport={"width": width, "height": 900}) as watched:
-        page = watched.page
-        figure = page.locator("[id='GPUActivity--activity_split']")
-        _, _, right, bottom = figure.locator(".rg-pie svg").evaluate(EDGES)
-        table = figure.locator("table").evaluate(EDGES)
-        assert (table[0] >= right) is is_beside
-        assert (table[1] >= bottom) is not is_beside
-        assert table[2] <= width
-
-
 def test_every_share_lies_within_its_pie_and_no_two_meet(browser, traced_page):
     with opened(browser, traced_page) as watched:
         page = watched.page
@@ -154,22 +126,6 @@ def test_every_share_lies_within_its_pie_and_no_two_meet(browser, traced_page):
                         or name[3] <= other[1]
                         or other[3] <= name[1]
                     )
-
-
-def test_on_paper_instants_of_milliseconds_stand_apart(browser, traced_page):
-    with opened(browser, traced_page) as watched:
-        page = watched.page
-        scroll_through(page)
-        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-        page.wait_for_timeout(500)
-        overlaps = page.evaluate(
-            "[...document.querySelectorAll('figure.chart .xaxislayer-above')].flatMap(axis => {"
-            " const boxes = [...axis.querySelectorAll('.xtick text')].map(it =>"
-            " (it.querySelector('tspan') || it).getBoundingClientRect());"
-            " return boxes.slice(1).map((box, at) => box.left - boxes[at].right); })"
-            ".filter(gap => gap < 1).length"
-        )
-        assert overlaps == 0
 
 
 def test_no_table_of_traces_scrolls_sideways_on_a_wide_screen(browser, traced_page):
@@ -224,16 +180,3 @@ def test_a_link_to_what_is_not_chosen_shows_it(browser, traced_page):
         page.evaluate(f"location.hash = '{name}'")
         page.wait_for_timeout(200)
         assert _seen(page, name) == [True]
-
-
-def test_on_paper_panels_stand_below_each_other(browser, traced_page):
-    """Rules for breaks do not hold across the rows of grids and flexible boxes."""
-    with opened(browser, traced_page, java_script_enabled=False) as watched:
-        page = watched.page
-        shown = (
-            "[...document.querySelectorAll('.rg-section:has(> .rg-panel), .rg-choices')]"
-            ".map(box => getComputedStyle(box).display)"
-        )
-        assert {"grid", "flex"} <= set(page.evaluate(shown))
-        page.emulate_media(media="print")
-        assert set(page.evaluate(shown)) == {"block"}

@@ -100,18 +100,6 @@ def _view_us(page: Page) -> list[float]:
     return found
 
 
-def test_nothing_is_unpacked_before_the_lanes_come_near(browser, lanes_page):
-    with opened(browser, lanes_page) as watched:
-        page = watched.page
-        page.wait_for_timeout(300)
-        assert page.evaluate("typeof reportLanes") == "undefined"
-        assert page.locator("#timeline-lanes").get_attribute("data-lanes") is None
-        page.locator("#timeline-lanes").scroll_into_view_if_needed()
-        _wait(page, "document.querySelector('[data-lanes=ready]')")
-        assert watched.requests == []
-        assert watched.complaints == []
-
-
 def test_what_reaches_into_a_range_from_an_earlier_block_is_drawn(browser, tmp_path):
     made = LaneFile(length_ns=4_000_000, names=["", "outer", "inner"])
     made.window(0, made.length_ns, "everything")
@@ -462,18 +450,6 @@ def test_without_a_script_and_on_paper_a_table_of_their_events_stands_for_the_la
         assert not page.locator(CANVAS).is_visible()
 
 
-def test_steps_of_one_name_are_listed_by_their_numbers(browser, tmp_path):
-    made = LaneFile(length_ns=4_000_000, names=["", "Step:TRAIN"], details=["", "step 4", "step 5"])
-    made.window(0, made.length_ns, "everything")
-    steps = made.lane("steps", "Step:TRAIN", node="algo-1")
-    made.strips(steps, [(0, 1_000_000, 0, 1, 1, 0), (1_000_000, 2_000_000, 0, 1, 2, 0)])
-    with lanes(browser, _page_of(tmp_path, made)) as watched:
-        page = watched.page
-        _settle(page)
-        listed = page.locator(".rg-lanes-step optgroup[label=Steps] option").all_inner_texts()
-        assert listed == ["Step:TRAIN · step 4 · 1 ms", "Step:TRAIN · step 5 · 2 ms"]
-
-
 def test_the_steps_of_each_rank_are_listed_and_the_next_one_is_of_the_same_rank(
     browser, lanes_page
 ):
@@ -487,38 +463,6 @@ def test_the_steps_of_each_rank_are_listed_and_the_next_one_is_of_the_same_rank(
         page.locator(".rg-lanes-steps button").last.click()
         _settle(page)
         assert page.locator(".rg-lanes-step").input_value() == str(int(known(first)) + 1)
-
-
-def _pixels(page: Page, lane: int, times_ns: list[int]) -> list[str]:
-    """Return the colours of the first row of a lane at some times, as hexadecimal numbers."""
-    found: list[str] = page.evaluate(
-        "([lane, times]) => { const { stage, xOf, middleOf } = reportLanes;"
-        " const context = document.querySelector('.rg-lanes-canvas').getContext('2d');"
-        " return times.map(time => { const spot = { lane: stage.lanes[lane], depth: 0 };"
-        " const at = [xOf(time), middleOf(spot)].map(px => Math.round(px * stage.size.dpr));"
-        " return [...context.getImageData(...at, 1, 1).data].slice(0, 3)"
-        ".map(it => it.toString(16).padStart(2, '0')).join(''); }); }",
-        [lane, times_ns],
-    )
-    return found
-
-
-def test_findings_have_the_colours_of_their_severities(browser, tmp_path):
-    made = training_file(n_ranks=1)
-    names = [made.name(f"{severity} finding", severity) for severity in ("critical", "info")]
-    lane = made.lane("findings", "findings")
-    made.strips(lane, [(at * 1_000_000, 500_000, 0, name, 0, 0) for at, name in enumerate(names)])
-    path = _page_of(tmp_path, made)
-    for scheme in ("light", "dark"):
-        with lanes(browser, path, color_scheme=scheme) as watched:
-            page = watched.page
-            page.evaluate("reportLanes.setView(0, 2e6)")
-            _settle(page)
-            told = page.evaluate(
-                "['critical', 'info'].map(it => getComputedStyle(document.body)"
-                ".getPropertyValue(`--rg-${it}`).trim().slice(1))"
-            )
-            assert _pixels(page, lane, [490_000, 1_490_000]) == told
 
 
 def test_the_lanes_and_the_charts_of_a_job_have_one_zoom(browser, tmp_path):

@@ -260,20 +260,6 @@ def test_numbers_of_the_timeline_are_written_for_people(page, code, said):
     assert run(page, "lane_words", code) == said
 
 
-def test_jobs_without_a_value_come_last_and_equal_jobs_newest_first(page):
-    jobs = [
-        {"job": "a", "wasted": 2, "created": "2026-01-01"},
-        {"job": "b", "wasted": None, "created": "2026-01-02"},
-        {"job": "c", "wasted": 2, "created": "2026-01-03"},
-        {"job": "d", "wasted": 5, "created": ""},
-    ]
-    code = (
-        "[-1, 1].map((sign) => [...it]"
-        ".sort((a, b) => own.jobOrder(a, b, {name: 'wasted', sign})).map(({job}) => job).join(''))"
-    )
-    assert run(page, "job_rows", code, jobs) == ["dcab", "cadb"]
-
-
 def test_a_group_of_jobs_is_one_row_with_sums_and_a_trend(page):
     job = {"group": "g", "wasted_usd": None, "step_period_p50_s": 0.5, "duration_s": 10}
     jobs = [

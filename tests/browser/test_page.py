@@ -49,16 +49,6 @@ def test_a_phone_scrolls_down_but_never_sideways(browser, name, request):
         assert watched.page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("name", ["busy_page", "hostile_page"])
-def test_without_script_nothing_is_cut(browser, name, width, request):
-    path, viewport = request.getfixturevalue(name), {"width": width, "height": 740}
-    with opened(browser, path, viewport=viewport, java_script_enabled=False) as watched:
-        page = watched.page
-        page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-
-
 def test_charts_follow_the_system_and_the_switch(browser, busy_page):
     stroke = (
         "getComputedStyle(document.querySelector("
@@ -112,15 +102,3 @@ def test_the_navigation_leads_to_sections_and_says_where_one_is(browser, busy_pa
 def _rgb(colour: str) -> str:
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgb({red}, {green}, {blue})"
-
-
-def test_a_click_on_a_name_of_a_histogram_hides_its_bars(browser, busy_page):
-    shown = "[...document.querySelectorAll('.rg-keyed')].find(box => box.querySelector('button'))"
-    hidden = f"[...{shown}.querySelectorAll('svg > g')].map(group => group.style.display)"
-    with opened(browser, busy_page) as watched:
-        key = watched.page.locator(".rg-keys button").first
-        key.evaluate("button => button.click()")
-        assert watched.page.evaluate(hidden)[:2] == ["none", ""]
-        key.evaluate("button => button.click()")
-        assert watched.page.evaluate(hidden)[:2] == ["", ""]
-        assert watched.complaints == []

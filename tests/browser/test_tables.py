@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from tests.browser.watching import opened, unfold, wait_until
+from tests.browser.watching import opened, wait_until
 from tests.views import reports
 
 pytestmark = pytest.mark.browser
@@ -50,23 +50,6 @@ def test_a_table_is_sorted_by_its_numbers_and_says_so(browser, busy_page):
         assert _column(page, 4)[:10] == before
 
 
-def test_absent_values_stay_last_whichever_way_a_table_is_sorted(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
-        unfold(page)
-        head = page.locator(".rg-rules th[scope='col']").nth(2).get_by_role("button")
-        triggers = (
-            "[...document.querySelectorAll('.rg-counted > span:first-child > b')]"
-            ".map(count => count.textContent)"
-        )
-        for _ in range(2):
-            head.click()
-            counts = page.evaluate(triggers)
-            n_absent = counts.count("–")
-            assert 0 < n_absent < len(counts)
-            assert counts[-n_absent:] == ["–"] * n_absent
-
-
 def test_a_filter_leaves_the_rows_that_hold_all_its_words(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
@@ -94,19 +77,6 @@ def test_a_table_is_copied_with_all_its_rows_and_digits(browser, busy_page):
     ):
         assert row[0] == values[0]
         assert [float(cell) for cell in row[1:]] == list(values[1:])
-
-
-def test_numbers_whose_unit_is_the_rows_are_copied_with_it(browser, busy_page):
-    usage = "#OverallSystemUsage--usage"
-    with opened(browser, busy_page, permissions=CLIPBOARD) as watched:
-        page = watched.page
-        unfold(page)
-        page.locator(f"{usage} .rg-tool").click()
-        page.wait_for_timeout(100)
-        text = page.evaluate("navigator.clipboard.readText()")
-    rows = list(csv.DictReader(io.StringIO(text)))
-    network = next(row for row in rows if row["metric"] == "Network")
-    assert (float(network["max"]), network["unit"]) == (98_400_000.0, "bytes/s")
 
 
 def test_names_are_copied_whole_and_never_as_formulas(browser, hostile_page):

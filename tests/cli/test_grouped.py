@@ -9,7 +9,6 @@ from reportgen.cli import command
 from reportgen.cli.command import _GROUPS
 from reportgen.cli.family import family
 from reportgen.cli.grouped import Grouped
-from tests.builders import known
 
 
 def test_every_option_of_the_report_stands_under_one_heading() -> None:
@@ -37,9 +36,3 @@ def test_buckets_have_a_group_in_every_command_that_reads_them(name: str) -> Non
     ]  # fmt: skip
     text = found.get_help(click.Context(found))
     assert text.index("\nOptions:") < text.index("\nBuckets:")
-
-
-@pytest.mark.parametrize("name", family.list_commands(click.Context(family)))
-def test_lists_in_the_help_keep_their_lines(name: str) -> None:
-    found = known(family.get_command(click.Context(family), name))
-    assert "\\b" not in found.get_help(click.Context(found))

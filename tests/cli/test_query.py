@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 from reportgen.cli.family import family
 from reportgen.errors import ConfigError, LocationError
-from tests.builders import write_system
 from tests.end_to_end.command import run_command
 
 
@@ -127,12 +126,6 @@ def test_every_name_of_the_list_can_be_asked(report: Path) -> None:
         assert asked(report, name.upper())["columns"], name
 
 
-def test_the_tables_of_columns_are_those_of_the_json(report: Path) -> None:
-    item = exhibit(report, "OverallSystemUsage.gpu_over_time")
-    rows = rows_of(report, "OverallSystemUsage.gpu_over_time", "--rows", "100000")
-    assert [row["gpu0_mean"] for row in rows] == item["data"]["gpu0_mean"]
-
-
 def test_a_long_answer_says_what_it_left_out(report: Path) -> None:
     answer = asked(report, "StepOutlier.step_numbers", "--rows", "3")
     assert len(answer["rows"]) == 3
@@ -212,13 +205,6 @@ def test_a_folder_without_a_report_is_refused(tmp_path: Path) -> None:
         said(tmp_path)
 
 
-def test_the_file_for_assistants_is_printed_with_its_place() -> None:
-    answer = CliRunner().invoke(family, ["query", "--skill"])
-    assert answer.exit_code == 0
-    assert answer.stderr.strip().endswith("SKILL.md")
-    assert "skipped" in answer.stdout
-
-
 def test_the_questions_of_the_file_for_assistants_have_answers(report: Path) -> None:
     skill = CliRunner().invoke(family, ["query", "--skill"]).stdout
     commands = [line[2:] for line in skill.splitlines() if line.startswith("$ reportgen query")]
@@ -245,16 +231,3 @@ def test_the_gate_says_what_replaced_a_finding(report: Path) -> None:
     run = run_command(report / "profiler-report", "--fail-on", "SYS-1", cwd=report)
     assert run.code == 2
     assert "SYS-1 is no finding any more: see OverallSystemUsage.usage" in run.stderr
-
-
-def test_a_report_without_findings_has_their_columns(tmp_path: Path) -> None:
-    write_system(tmp_path / "job", {"cpu0": [50.0] * 20})
-    made = run_command(
-        tmp_path / "job", "--output", tmp_path / "out", "--format", "json", cwd=tmp_path
-    )
-    assert made.code == 0, made.stderr
-
-    answer = asked(tmp_path / "out", "findings", "--columns", "id,text,possible_causes")
-
-    assert answer["rows"] == []
-    assert [column["name"] for column in answer["columns"]] == ["id", "text", "possible_causes"]

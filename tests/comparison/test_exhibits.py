@@ -32,13 +32,6 @@ def test_numbers_of_many_kinds_keep_their_digits_and_units() -> None:
         assert f">{text}<" in html
 
 
-def test_differences_have_their_sign() -> None:
-    comparison = slower()
-    (parts,) = exhibits.waterfall(comparison)
-    html = exhibit_block(parts, ChartContext(rule_id="waterfall", is_unix=False)).html
-    assert re.search(r">\+\d+(\.\d+)? ms<", html)
-
-
 def test_every_sentence_of_a_comparison_is_well_written() -> None:
     comparison = slower()
     said = [comparison.headline, *re.split(r"(?<=[.]) (?=[A-Z“])", comparison.lead)]

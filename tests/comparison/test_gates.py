@@ -112,13 +112,6 @@ def test_a_finding_that_the_baseline_did_not_check_is_named_and_can_fail() -> No
     )
 
 
-def test_a_finding_of_the_baseline_alone_meets_nothing() -> None:
-    comparison = unchecked(before=(finding("DL-1", severity=Severity.CRITICAL),))
-    gates = [parse_gate("finding:new"), parse_gate("finding:not_checked")]
-
-    assert met(comparison, gates) == unjudged(comparison, gates) == ()
-
-
 def test_whether_a_finding_got_worse_is_unknown_where_one_job_did_not_check_it() -> None:
     found = (finding("DL-1", severity=Severity.WARNING),)
     worse, critical = map(parse_gate, ("finding:worse", "finding:worse:critical"))
@@ -132,12 +125,6 @@ def test_whether_a_finding_got_worse_is_unknown_where_one_job_did_not_check_it()
     ):
         assert met(comparison, [worse, critical]) == ()
         assert unjudged(comparison, [worse, critical]) == (f"finding:worse: {said}",)
-
-
-def test_a_less_severe_finding_is_not_named() -> None:
-    comparison = unchecked(after=(finding("DL-1", severity=Severity.WARNING),))
-
-    assert unjudged(comparison, [parse_gate("finding:new:critical")]) == ()
 
 
 def test_a_metric_that_one_job_lacks_is_named() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from reportgen.comparison import Comparison, compare, exhibits
-from reportgen.comparison.kernel_kinds import kind_of
 from reportgen.report import Report, Setup
 from reportgen.results import ExhibitKind, RuleId, RuleResult, Status
 from reportgen.results.exhibits import column, exhibit
@@ -111,15 +110,6 @@ def test_percentiles_of_the_only_node_of_each_job_stand_side_by_side() -> None:
     assert (row.before, row.after) == ((10.0, 50.0, 90.0), (20.0, 50.0, 90.0))
 
 
-def test_a_percentile_that_an_older_report_does_not_have_is_absent() -> None:
-    comparison = compare(
-        job(OverallSystemUsage=usage("algo-1", 0.0, has_p5=False)),
-        job(OverallSystemUsage=usage("algo-1", 20.0)),
-    )
-
-    assert comparison.usage[0].before == (None, 50.0, 90.0)
-
-
 KERNELS: Mapping[str, Sequence[Scalar]] = {
     "name": ["ampere_sgemm_128x64", "old_copy_kernel", "nccl_all_reduce"],
     "category": ["compute", "compute", "communication"],
@@ -177,19 +167,3 @@ def test_a_renamed_kernel_is_a_row_of_each_job_with_its_operator() -> None:
         ("old_copy_kernel · grid 1", "aten::copy_", 400.0, None, -400.0),
     ]
     assert [row[4] for row in rows[2:]] == [0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("void at::native::elementwise_kernel<4, lambda(float)>(int)", "elementwise"),
-        ("void fbgemm_gpu::permute_rows<float>(int)", "other"),
-        ("volta_scudnn_128x64_relu_interior_nn_v1", "matrix"),
-        ("void convert_float_to_half(float*)", "other"),
-        ("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>(float)", "normalization"),
-        ("flash_fwd_kernel<cutlass::half_t>", "attention"),
-        ("multi_tensor_apply_kernel<AdamFunctor>", "optimizer"),
-    ],
-)
-def test_kinds_of_kernels_follow_from_their_names(name: str, kind: str) -> None:
-    assert kind_of(name) == kind

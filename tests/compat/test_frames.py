@@ -130,37 +130,6 @@ def test_the_loader_analysis_prints_what_it_finds_and_returns_outliers(
     assert "from batch to batch" in said
 
 
-def test_a_job_without_samples_lasts_from_its_first_event_to_its_last(
-    frames: tuple[pd.DataFrame, pd.DataFrame],
-) -> None:
-    system, events = frames[0].iloc[:0], frames[1]
-
-    found = PandasFrameAnalysis(system, events).get_job_statistics()
-
-    assert found["job_duration"] == events["end_time_us"].max() - events["start_time_us"].min()
-    assert PandasFrameAnalysis(system, events.iloc[:0]).get_job_statistics() == {}
-
-
-def test_one_instant_is_a_job_whose_parts_take_nothing(
-    frames: tuple[pd.DataFrame, pd.DataFrame],
-) -> None:
-    events = frames[1]
-    step = events[events["process"] == TRAIN].head(1)
-    instant = step.assign(end_time_us=step["start_time_us"], end_time=step["start_time"])
-
-    found = PandasFrameAnalysis(frames[0].iloc[:0], instant).get_job_statistics()
-
-    assert (found["job_duration"], found["training_loop_%"]) == (0, 0)
-
-
-def test_patterns_are_looked_for_and_bad_ones_named(pandas_frame: PandasFrame) -> None:
-    waits = pandas_frame.get_all_dataloader_metrics(["(Get|get)N", "nothing"])
-
-    assert set(waits["framework_metric"].str.contains("GetNext")) == {True}
-    with pytest.raises(ConfigError, match=r"'\[' is not a pattern"):
-        pandas_frame.get_all_dataloader_metrics(["["])
-
-
 @needs_shared_data
 def test_job_statistics_of_an_oracle_job_equal_its_summary() -> None:
     frame = PandasFrame(str(SHARED_DATA / "oracle" / "a_healthy_1gpu"))

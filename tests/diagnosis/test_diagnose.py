@@ -34,24 +34,6 @@ def test_a_symptom_names_its_cause_and_points_to_its_advice() -> None:
     assert found["DL-1"].symptom_of == ()
 
 
-def test_two_findings_of_one_cause_say_so() -> None:
-    late = finding("COMM-1", Severity.WARNING, 0.5, cause=Cause.SLOW_RANK)
-    found = diagnosed(late, finding("ACT-2", Severity.WARNING, 0.3, cause=Cause.SLOW_RANK))
-
-    assert found["ACT-2"].symptom_of == ("COMM-1",)
-    assert (
-        found["ACT-2"].advice == "Do first what COMM-1 advises: both findings have the same cause."
-    )
-
-
-def test_logging_is_no_effect_of_a_loop_that_waits_for_data() -> None:
-    log = finding("PY-1", Severity.WARNING, None, cause=Cause.WORK_BETWEEN_STEPS)
-    found = diagnosed(log, finding("DL-1", Severity.WARNING, 0.5, cause=FEW))
-
-    assert found["PY-1"].symptom_of == ()
-    assert found["PY-1"].advice == "a"
-
-
 @pytest.mark.parametrize(
     "cause",
     [
@@ -132,12 +114,6 @@ def test_a_gpu_that_is_never_used_explains_that_one_idles_beside_busy_cores(
     )
 
     assert (diagnosed(busy, unused)["CPU-1"].symptom_of == ("GPU-1",)) is explains
-
-
-def test_half_of_the_cost_is_enough() -> None:
-    found = diagnosed(symptom(), finding("DL-1", Severity.WARNING, 0.2, cause=FEW))
-
-    assert found["GPU-2"].symptom_of == ("DL-1",)
 
 
 @pytest.mark.parametrize(("cost", "explained_by"), [(0.55, ()), (0.551, ("DL-1",))])
@@ -242,13 +218,6 @@ def test_a_gpu_that_is_never_used_does_not_explain_what_another_one_does(
     found = diagnosed(swings, replace(idle, where=Where(node="algo-1", device=device)))
 
     assert found["GPU-2"].symptom_of == (("GPU-1",) if explains else ())
-
-
-def test_slow_steps_of_unknown_cost_do_not_explain_the_time_between_all_steps() -> None:
-    between = finding("FW-1", Severity.INFO, 0.6, cause=Cause.WORK_BETWEEN_STEPS)
-    slow = finding("STEP-1", Severity.WARNING, None, cause=Cause.PERIODIC_SLOW_STEPS)
-
-    assert diagnosed(between, slow)["FW-1"].symptom_of == ()
 
 
 @pytest.mark.parametrize(("timed_ratio", "teller"), [(0.3, "DL-5"), (0.29, "IO-1")])
@@ -388,19 +357,6 @@ def test_a_rhythm_explains_the_time_between_steps_but_not_the_work_behind_each(
     between = finding("FW-1", severity, 0.3, cause=Cause.WORK_BETWEEN_STEPS)
 
     assert diagnosed(rhythm, between)["FW-1"].symptom_of == symptom_of
-
-
-def test_two_rhythms_stay_two_causes_and_explain_together() -> None:
-    quick, slow = (
-        finding("PERIOD-1", Severity.WARNING, share, cause=Cause.PERIODIC_SLOW_STEPS)
-        for share in (0.3, 0.2)
-    )
-    (rhythms, low) = diagnose([result("StepPeriodicity", quick, slow), result("Low", symptom())])
-
-    assert [item.symptom_of for item in rhythms.findings] == [(), ()]
-    assert [item.advice for item in rhythms.findings] == ["a", "a"]
-    assert [item.attributed_ratio for item in rhythms.findings] == [0.3, 0.14]
-    assert low.findings[0].symptom_of == ("PERIOD-1",)
 
 
 @pytest.mark.parametrize(("share", "teller"), [(0.11, "PERIOD-1"), (0.09, "STEP-1")])

@@ -13,14 +13,11 @@ from tests.builders import START_S, write_system
 from tests.docs_commands import ROOT
 from tests.end_to_end.command import run_command
 from tests.traces import (
-    BASE_NS,
     START_US,
     header,
     kernel,
-    launch,
     ranked,
     small_events,
-    span,
     trace_text,
     write_trace,
 )
@@ -28,7 +25,6 @@ from tests.traces import (
 pytestmark = pytest.mark.notebook
 
 SUMMARY = ("--format", "md")
-SECRET = "hunter2-0f3a9c"  # planted, to be searched for
 
 
 def report_of(output: Path) -> dict[str, Any]:
@@ -143,41 +139,6 @@ def test_traces_of_different_times_are_told(tmp_path: Path) -> None:
     run_command("t", "-o", "out", *SUMMARY, cwd=tmp_path)
 
     assert "were not recorded at the same time" in notes_of(tmp_path / "out")
-
-
-def test_no_secret_of_a_trace_reaches_any_output(tmp_path: Path) -> None:
-    head = header(
-        host_name=SECRET, username=SECRET, hostname=SECRET, env={"AWS_SECRET": SECRET},
-        environment=f"TOKEN={SECRET}", command_line=["python", "train.py", "--key", SECRET],
-        INFO=[f"INFO: {SECRET}"], metadata={"argv": SECRET}, trace_id=SECRET,
-        traceName=f"/home/{SECRET}/trace.json", baseTimeNanoseconds=BASE_NS,
-        distributedInfo={"rank": 0, "world_size": 1, "backend": SECRET, "pg_config": [SECRET]},
-        cuda_driver_version=SECRET,
-    )  # fmt: skip
-    label = {"ph": "M", "pid": 1, "tid": 1, "ts": 0, "args": {"name": f"python --key {SECRET}"}}
-    events: list[dict[str, Any]] = [
-        {**label, "name": "process_name"},
-        {**label, "name": "thread_name"},
-        {**label, "name": "process_labels", "args": {"labels": SECRET}},
-        span("python_function", f"/home/{SECRET}/train.py(3): step", 0, 90),
-        span("python_function", rf"C:\Users\{SECRET}\train.py(3): step", 0, 80),
-        span("cpu_op", "aten::mm", 1, 50, **{"Call stack": f"/home/{SECRET}/train.py(3): step"}),
-        {"ph": "i", "name": "Trace", "ts": START_US, "s": "g", "args": {"env": SECRET}},
-        *(launch(10.0 * turn, turn) for turn in range(4)),
-        *(kernel(10.0 * turn + 5, 6, turn, **{"kernel file": f"/home/{SECRET}/k.py"})
-          for turn in range(4)),
-        *small_events(),
-    ]  # fmt: skip
-    write_trace(tmp_path / "trace.json", trace_text(events, head=head))
-
-    run = run_command("trace.json", "-o", "out", "-vv", cwd=tmp_path)
-
-    assert run.code == 0, run.stderr
-    assert SECRET not in run.stdout + run.stderr
-    outputs = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert {".html", ".ipynb", ".json"} <= {path.suffix for path in outputs}
-    for path in outputs:
-        assert SECRET.encode() not in path.read_bytes(), path.name
 
 
 @pytest.mark.parametrize("pattern", ["(", "", "*x"])

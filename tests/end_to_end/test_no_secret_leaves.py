@@ -25,7 +25,7 @@ from tests.fuzz import samples
 from tests.fuzz.recordings import recording_files
 from tests.s3_server import Bucket
 from tests.tensorflow_traces import write_tensorflow
-from tests.traces import header, small_events
+from tests.traces import header, kernel, small_events, span
 
 CANARY = b"c4n4ry"
 PLANTED = "sig=c4n4ry01 hf_c4n4ry02abcdefghijklmn password=c4n4ry03 Bearer c4n4ry04abcdefgh"
@@ -221,7 +221,14 @@ def test_what_a_kernel_trace_says_of_people_and_machines_is_in_no_output(tmp_pat
         {"ph": "M", "name": name, "pid": 4100, "tid": 4100, "ts": 0, "args": {"name": word}}
         for name in ("process_name", "process_labels", "thread_name", word)
     ]
-    events = [event | {"args": event["args"] | private, word: word} for event in small_events()]
+    stack = {"Call stack": f"/home/{word}/train.py(3): step"}
+    called = [
+        span("python_function", f"/home/{word}/train.py(3): step", 0, 90),
+        span("cpu_op", "aten::mm", 1, 50, **stack),
+        kernel(55, 6, 9, **{"kernel file": f"/home/{word}/k.py"}),
+    ]
+    recorded = [*small_events(), *called]
+    events = [event | {"args": event["args"] | private, word: word} for event in recorded]
     path = tmp_path / "rank0.pt.trace.json"
     head = header(metadata=private, traceName=f"/home/{word}/t.json", **{word: word}, **private)
     path.write_text(json.dumps({**head, "traceEvents": [*named, *events], "INFO": [word]}))

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from reportgen.units import iso_utc
-from sample_data.python_profiles import FORWARD, dump_bytes, write_profile, write_python_profiles
+from sample_data.python_profiles import write_profile, write_python_profiles
 from tests.builders import START_S, ns, write_system
 from tests.end_to_end.command import run_here
-from tests.s3_server import Bucket
 from tests.schemas import assert_valid
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -44,18 +43,6 @@ def test_python_profiles_are_a_result_with_a_finding_and_no_home_folder(tmp_path
     assert_valid(tmp_path / "out" / "profiler-report")
 
 
-def test_a_mode_that_is_no_text_is_shown_as_one(tmp_path: Path) -> None:
-    start, end = f"MODE-0-stepstart-{T}", f"train-0-stepend-{T + SECOND_US}"
-    stats = write_profile(tmp_path / "job", dump_bytes(FORWARD), start=start, end=end)
-    stats.parent.rename(stats.parent.with_name(f"\udcff\x1b[31m-0-stepstart-{T}_{end}"))
-
-    told = made(tmp_path / "job", tmp_path / "out")
-
-    exhibits = told["PythonFunctions"]["reportgen"]["exhibits"]
-    (stages,) = [item["rows"] for item in exhibits if item["id"] == "stages"]
-    assert stages[0][0] == "\\udcff\x1b[31m: in steps, until training"
-
-
 def test_profiles_alone_make_a_report(tmp_path: Path) -> None:
     write_profiles(tmp_path / "job")
     told = made(tmp_path / "job", tmp_path / "out")
@@ -85,19 +72,6 @@ def test_the_configuration_says_why_there_are_no_python_profiles(tmp_path: Path)
     assert told["report"]["profiling"]["interval_ms"] == 500
     assert told["PythonFunctions"]["reportgen"]["status"] == "skipped"
     assert_valid(tmp_path / "out" / "profiler-report")
-
-
-def test_profiles_in_a_bucket_give_the_same_result(s3: Bucket, tmp_path: Path) -> None:
-    job = tmp_path / "job"
-    write_profiles(job)
-    s3.put_folder(job, "runs/job")
-    made(job, tmp_path / "disk")
-    run = run_here(f"{s3.url}/runs/job", "--output", tmp_path / "bucket", "--format", "md")
-    assert run.code == 0, run.stderr
-    files = [
-        tmp_path / name / "profiler-report/PythonFunctions.json" for name in ("disk", "bucket")
-    ]
-    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 @needs_shared_data

@@ -20,12 +20,6 @@ def test_results_keep_the_order_of_the_items() -> None:
     assert executor.map(slow_first, [0, 1, 2, 3]) == [0, 1, 4, 9]
 
 
-def test_one_item_runs_in_the_calling_thread() -> None:
-    assert LocalExecutor().map(lambda _: threading.current_thread(), ["one"]) == [
-        threading.current_thread()
-    ]
-
-
 def test_no_items_give_no_results() -> None:
     assert LocalExecutor().map(str, []) == []
 

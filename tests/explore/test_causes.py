@@ -82,15 +82,6 @@ def test_the_function_whose_share_rose_most_is_the_cause() -> None:
     )
 
 
-def test_a_function_that_is_as_long_as_ever_but_runs_at_no_other_time_is_a_cause() -> None:
-    table = spans(*_many("GetNext", 12, 0.4, 0.0), *_many("conv", 12, 0.4, 100.0))
-    slow = functions_at(table, *within((0.0, 50.0)))
-    usual = functions_at(table, *within((99.0, 150.0)))
-    said = describe_cause(slow, usual, at="a", against="b")
-
-    assert said == "GetNext takes 100.0 % of the time of all functions a and 0.0 % b."
-
-
 @pytest.mark.parametrize(
     ("n_events", "n_others", "duration_s", "is_named"),
     [(10, 10, 0.3, True), (9, 10, 0.3, False), (10, 9, 0.3, False), (10, 10, 0.299, False)],

@@ -200,18 +200,6 @@ def test_of_nested_calls_of_tensorflow_the_outermost_waits(tmp_path: Path) -> No
     assert set(calls["pin_memory"]) == {"NA"}
 
 
-def test_operators_named_next_count_where_no_call_was_recorded(tmp_path: Path) -> None:
-    name = f"enumerate(DataLoader)#{SINGLE}.__next__"
-    operators = [event("cpu_functions", name, k, 0.1) for k in range(3)]
-    calls = [event(ITER, f"{SINGLE}::GetNext", k, 0.1) for k in range(2)]
-    write_timeline(tmp_path / "both", timeline_lines([*operators, *calls]))
-    write_timeline(tmp_path / "one", timeline_lines(operators))
-
-    for folder, n_calls in (("both", 2), ("one", 3)):
-        frame = reportgen.open(str(tmp_path / folder)).dataloader_metrics()
-        assert len(loading.waits(frame)) == n_calls
-
-
 def test_a_job_without_a_loader_gives_empty_tables(tmp_path: Path) -> None:
     write_timeline(tmp_path, timeline_lines([event("Forward", "conv", 0.0, 1.0)]))
     frame = reportgen.open(str(tmp_path)).dataloader_metrics()

@@ -43,12 +43,6 @@ def test_a_table_of_two_days_has_the_day_in_each_row() -> None:
     ]
 
 
-def test_a_clock_without_a_day_is_not_called_utc() -> None:
-    frame = pd.DataFrame({"start_time_us": [8_440_608], "end_time_us": [8_440_610]})
-
-    assert list(readable(frame, origin_us=0)) == ["start, since the first event", "duration_s"]
-
-
 def test_long_names_are_cut_so_that_tables_fit() -> None:
     name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
     (shown,) = readable(pd.DataFrame({"function": [name]}), origin_us=0)["function"]

@@ -145,17 +145,6 @@ def test_profiles_that_cover_slow_batches_name_what_is_no_training(tmp_path: Pat
     assert describe_own_time(nothing) == "There is no Python profile for this window."
 
 
-def test_own_time_is_told_in_shares(tmp_path: Path) -> None:
-    functions = pd.DataFrame(
-        {"function": ["log", "step", "main"], "own_s": [3.0, 6.0, 1.0], "cumulative_s": 0.0}
-    )
-    assert describe_own_time(functions, n=2) == (
-        "The functions with the most self time in the Python profiles of this window are step "
-        "(60.0 %), "
-        "log (30.0 %)."
-    )
-
-
 TREE = {
     "root_frame": {
         "function": "main", "file_path": "train.py", "line_no": 1, "time": 10.0,

@@ -64,9 +64,3 @@ def test_nanoseconds_are_kept() -> None:
 def test_what_is_no_time_is_refused_in_words(instant: Any) -> None:
     with pytest.raises(ConfigError, match="is not a time"):
         instant_ns(instant, origin_us=ORIGIN_US)
-
-
-def test_a_year_that_nanoseconds_do_not_reach_stays_itself() -> None:
-    assert instant_ns(np.datetime64("3000-01-01"), origin_us=0) == instant_ns(
-        "3000-01-01", origin_us=0
-    )

@@ -29,14 +29,6 @@ STEPS = events(
 )
 
 
-def test_durations_are_described_per_function() -> None:
-    found = statistics.durations(STEPS)
-
-    assert found["framework_metric"].tolist() == [TRAIN, EVAL, "conv"]
-    assert found["count"].tolist() == [4, 1, 1]
-    assert found["total_us"].tolist() == [640, 400, 40]
-
-
 def test_a_name_in_several_processes_is_described_for_each() -> None:
     passes = events(
         ("Forward", "Net", 0, 0, 10),

@@ -47,13 +47,6 @@ def test_time_in_windows_is_the_union_of_a_functions_events() -> None:
     assert found.in_normal_ns[("no recorded function", WorkKind.UNSEEN)] == 1_500_000_000
 
 
-def test_waiting_for_a_batch_is_known_as_such() -> None:
-    table = spans(("DataLoaderIter", "It::GetNext", 10, 12))
-    found = window_contents(table, windows((10, 14)), windows((20, 21)), usual_ns=0)
-
-    assert [work for _, work in found.in_slow_ns] == [WorkKind.LOADER, WorkKind.UNSEEN]
-
-
 def test_what_runs_within_a_wait_for_a_batch_is_part_of_it() -> None:
     wait, handing_over = "DataIterator", "IteratorGetNextOp::DoCompute"
     table = spans((wait, handing_over, 10, 12), (wait, "dataset::GetNext", 10.1, 12))

@@ -38,15 +38,6 @@ def test_overlapping_communication_is_hidden_the_rest_is_exposed() -> None:
     assert (time.compute_ns, time.communication_ns, time.busy_ns) == (60_000, 60_000, 100_000)
 
 
-def test_a_kernel_that_says_its_collective_is_communication() -> None:
-    gpu = [("mystery", 0.0, 5.0, {"collective": {"name": "allreduce"}})]
-    trace = rank_trace(gpu=gpu)
-
-    assert (
-        time_in(unions_of(trace, None)[0], windows_of(trace)[0], rank=0).communication_ns == 5_000
-    )
-
-
 # Use over time
 
 

@@ -33,12 +33,6 @@ def test_a_trace_without_communication_has_an_empty_table() -> None:
     assert (found.n, found.alone_row.size, found.labels) == (0, 0, ())
 
 
-def test_a_size_that_no_gpu_holds_is_unknown() -> None:
-    said = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1 << 61}
-    trace = rank_trace(gpu=[("ncclKernel_AllReduce", 0.0, 9.0, {"correlation": 1, **said})])
-    assert exchanges_of(trace, None).bytes.tolist() == [-1]
-
-
 def test_the_tables_of_ranks_become_one_with_the_labels_of_all() -> None:
     first = exchanges([Row(rank=0, start_ns=1, end_ns=2, group="b", is_alone=False)])
     second = exchanges([

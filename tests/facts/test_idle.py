@@ -103,15 +103,6 @@ def test_the_window_of_steps_has_a_head_and_a_tail() -> None:
     assert "tail" not in causes(trace, 0)
 
 
-def test_a_device_that_ends_before_another_of_its_rank_has_a_tail() -> None:
-    gpu = [
-        ("a", 0.0, 100.0, {"correlation": 1, "device": 0}),
-        ("b", 0.0, 160.0, {"correlation": 1, "device": 1}),
-    ]
-
-    assert causes(rank_trace(gpu=gpu, calls=[("cudaLaunchKernel", 0.0, 1.0)])) == {"tail": 60}
-
-
 def test_gaps_that_are_cut_keep_their_causes() -> None:
     trace = gap_trace(
         (150.0, 10.0), slices=[(LOADER, 110.0, 20.0, ANNOTATION)], steps=[(1, -20.0, 420.0)]

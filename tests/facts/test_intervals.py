@@ -20,7 +20,6 @@ from reportgen.facts.intervals import (
     nest,
     overlap_ns,
     overlaps_any,
-    parents_of,
     runs_of,
     self_ns,
     self_times_ns,
@@ -132,25 +131,6 @@ def nested(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     return draw(st.permutations(rows))
 
 
-def test_an_event_that_begins_where_another_ends_is_no_child() -> None:
-    start, end, thread = columns([(0, 10, 0), (10, 20, 0)])
-
-    assert parents_of(start, end, thread).tolist() == [-1, -1]
-
-
-def test_of_equal_intervals_the_first_is_the_outer_one() -> None:
-    start, end, thread = columns([(0, 10, 0), (0, 10, 0), (0, 10, 0)])
-
-    assert parents_of(start, end, thread).tolist() == [-1, 0, 1]
-    assert self_times_ns(start, end, thread).tolist() == [0, 0, 10]
-
-
-def test_self_time_is_never_negative_for_events_that_overlap_in_part() -> None:
-    start, end, thread = columns([(0, 10, 0), (5, 15, 0), (11, 12, 0)])
-
-    assert self_times_ns(start, end, thread).tolist() == [5, 10, 1]
-
-
 @given(nested())
 def test_self_times_add_up_to_the_time_in_which_anything_ran(
     rows: list[tuple[int, int, int]],
@@ -195,21 +175,6 @@ def nested_spans(draw: st.DrawFn, low: int = 0, high: int = 60, depth: int = 3) 
             if depth:
                 found += draw(nested_spans(start, end, depth - 1))
     return found
-
-
-def test_the_innermost_slice_around_a_moment_is_found() -> None:
-    nesting = nest(*arrays([(0, 100), (10, 40), (15, 20), (200, 210)]))
-    moments = ns([-1, 0, 15, 30, 41, 150, 210])
-
-    assert innermost_at(nesting, moments).tolist() == [-1, 0, 2, 1, 0, -1, -1]
-    touching = nest(*arrays([(0, 10), (10, 20), (10, 20)]))
-    assert innermost_at(touching, ns([9, 10, 20])).tolist() == [0, 2, -1]
-
-
-def test_slices_that_overlap_or_take_no_time_give_no_negative_time() -> None:
-    nesting = nest(*arrays([(0, 10), (5, 15), (5, 5), (5, 5), (20, 20)]))
-
-    assert self_us_of(nesting).tolist() == [5.0, 10.0, 0.0, 0.0, 0.0]
 
 
 def test_a_slice_whose_end_was_rounded_up_does_not_hold_the_next() -> None:

@@ -91,13 +91,6 @@ def test_minutes_count_from_eleven_seconds_on_and_on_the_edges_all_is_well() -> 
     assert minutes_out_of_range(busy, fewest=0, most=1) == 3
 
 
-def test_the_median_of_loaders_so_far_is_truncated() -> None:
-    busy = dict.fromkeys(range(6), 1) | dict.fromkeys(range(6, 12), 2)
-
-    assert minutes_out_of_range(busy, fewest=1, most=1) == 0
-    assert minutes_out_of_range(busy, fewest=1.5, most=2) == 1
-
-
 def test_a_wait_is_out_of_the_ordinary_where_it_exceeds_those_for_first_batches() -> None:
     # A step a second. The epoch from step 5 on opens with 0.4 s; two later waits last 0.3 and 0.6.
     waits = {4: 0.4, 7: 0.3, 8: 0.6}

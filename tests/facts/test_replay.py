@@ -85,22 +85,6 @@ def test_a_shorter_operation_is_won_if_something_waits_for_it() -> None:
     assert won_ns(track, (Change(length_ns=length_ns),)) == 50_000
 
 
-def test_an_operation_that_waits_long_after_its_launch_keeps_its_wait() -> None:
-    trace = two_kernels(launched_at=20.0)
-    late = rank_trace(
-        gpu=[
-            ("gemm", 10.0, 100.0, {"correlation": 1}),
-            ("nccl", 200.0, 100.0, {"correlation": 2}),
-        ],
-        calls=[
-            ("cudaLaunchKernel", 0.0, 5.0, {"correlation": 1}),
-            ("cudaLaunchKernel", 20.0, 5.0, {"correlation": 2}),
-        ],
-    )
-    for each in (trace, late):
-        assert won_ns(played(each), (spared(6.0, 19.0),)) == 0
-
-
 def test_the_host_bounds_the_last_step() -> None:
     trace = rank_trace(
         gpu=[("gemm", 10.0, 50.0, {"correlation": 1})],
@@ -114,21 +98,6 @@ def test_the_host_bounds_the_last_step() -> None:
 def test_a_rank_that_ran_nothing_has_no_track() -> None:
     assert track_of(rank_trace()) is None
     assert won_by_pinning_ns(rank_trace()) == 0
-
-
-def test_waits_that_follow_each_other_but_for_rounding_are_two() -> None:
-    trace = rank_trace(
-        gpu=[
-            ("Memcpy HtoD", 1.0, 8.0, {"correlation": 1}),
-            ("Memcpy HtoD", 11.0, 8.0, {"correlation": 2}),
-        ],
-        calls=[
-            ("cudaMemcpyAsync", 0.0, 10.001, {"correlation": 1}),
-            ("cudaMemcpyAsync", 10.0, 10.0, {"correlation": 2}),
-        ],
-    )
-    track = played(trace)
-    assert track.waits.size == 2
 
 
 def walked_ns(track: ReplayedRank, spared: Union, is_free: list[bool]) -> int:

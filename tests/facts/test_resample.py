@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from reportgen.facts.resample import (
     align,
     bucket_by_time,
-    coarsen,
     even_buckets,
     join_lines,
     lay_over,
@@ -26,12 +25,6 @@ def line(pairs: list[tuple[int, float]], *, width_ns: int = 1, buckets: int = 16
     return bucket_by_time(times, values, least_width_ns=width_ns, buckets=buckets)
 
 
-def test_a_bucket_keeps_minimum_mean_and_maximum() -> None:
-    only = lay_over([line([(0, 1.0), (3, 2.0), (5, 6.0)], width_ns=8)])
-
-    assert (only.low[0, 0], only.mean[0, 0], only.high[0, 0]) == (1.0, 3.0, 6.0)
-
-
 def test_lines_of_different_pace_get_common_instants() -> None:
     fast = line([(0, 1.0), (2, 2.0), (4, 3.0)], width_ns=2)
     slow = line([(5, 9.0)], width_ns=4)
@@ -39,34 +32,6 @@ def test_lines_of_different_pace_get_common_instants() -> None:
 
     assert found.time_ns.tolist() == [0, 4]
     np.testing.assert_array_equal(found.high, [[2.0, 3.0], [np.nan, 9.0]])
-
-
-def test_nothing_to_draw_is_an_empty_line() -> None:
-    found = lay_over([line([])])
-
-    assert found.time_ns.size == found.low.size == 0
-
-
-@given(points)
-def test_no_extreme_is_lost_and_buckets_are_few(pairs: list[tuple[int, float]]) -> None:
-    found = line(pairs)
-    values = [value for _, value in pairs]
-
-    assert found.index.size <= 17
-    assert found.low.min() == min(values)
-    assert found.high.max() == max(values)
-    assert found.count.sum() == len(values)
-
-
-@given(points)
-def test_coarse_buckets_equal_those_made_at_once(pairs: list[tuple[int, float]]) -> None:
-    fine = line(pairs)
-    coarse, direct = coarsen(fine, fine.width_ns * 4), line(pairs, width_ns=fine.width_ns * 4)
-
-    assert coarse.index.tolist() == direct.index.tolist()
-    assert coarse.low.tolist() == direct.low.tolist()
-    assert coarse.high.tolist() == direct.high.tolist()
-    assert coarse.count.tolist() == direct.count.tolist()
 
 
 @given(points, points)
@@ -100,13 +65,6 @@ def test_extremes_survive_and_buckets_are_never_too_many(
     assert curve.n_points == values.size
 
 
-def test_short_curves_stay_as_they_are() -> None:
-    curve = thin(times(3), np.array([1.0, 2.0, 3.0]), buckets=10)
-
-    assert curve.low.tolist() == curve.mean.tolist() == curve.high.tolist() == [1.0, 2.0, 3.0]
-    assert curve.time_ns.tolist() == times(3).tolist()
-
-
 def test_absent_samples_are_left_out_and_empty_buckets_are_absent() -> None:
     curve = thin(times(4), np.array([np.nan, 4.0, np.nan, np.nan]), buckets=2)
 
@@ -114,25 +72,7 @@ def test_absent_samples_are_left_out_and_empty_buckets_are_absent() -> None:
     np.testing.assert_array_equal(curve.low, [4.0, np.nan])
 
 
-def test_nothing_stays_nothing() -> None:
-    curve = thin(times(0), np.empty(0))
-
-    assert curve.time_ns.size == curve.mean.size == curve.n_points == 0
-
-
 S = 1_000_000_000
-
-
-def test_a_single_curve_keeps_its_extremes() -> None:
-    time_ns = np.arange(5000, dtype=np.int64) * S
-    values = np.full(5000, 50.0)
-    values[1234], values[4321] = 0.0, 99.0
-
-    found = align([thin(time_ns, values)], cells=600)
-
-    assert found.time_ns.size <= 600
-    assert (np.nanmin(found.low), np.nanmax(found.high)) == (0.0, 99.0)
-    assert not np.isnan(found.mean).any()
 
 
 @pytest.mark.parametrize("n_rows", [1, 659, 661, 700, 1320, 1380, 7200])
@@ -177,12 +117,6 @@ def test_a_curve_without_samples_stays_empty_beside_others() -> None:
 
     assert np.isnan(found.mean[0]).all()
     assert not np.isnan(found.mean[1]).any()
-
-
-def test_more_cells_than_wanted_are_never_made() -> None:
-    curves = [thin(np.arange(660, dtype=np.int64) * S, np.ones(660)) for _ in range(3)]
-
-    assert align(curves, cells=120).time_ns.size <= 120
 
 
 def test_the_means_of_a_cell_are_added_in_order_of_time() -> None:

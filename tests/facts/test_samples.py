@@ -67,20 +67,6 @@ def test_minutes_are_those_of_the_wall_clock_and_only_those_with_data() -> None:
     assert minutes.stop.tolist() == [2, 4, 5]
 
 
-def test_nothing_has_no_minutes() -> None:
-    minutes = minutes_of(np.empty(0, dtype=np.int64))
-
-    assert minutes.start_ns.size == minutes.stop.size == 0
-
-
-def test_no_stops_give_no_rows() -> None:
-    found = window_percentiles(
-        np.arange(3.0), np.empty(0, dtype=np.int64), window=2, points_pct=(5, 95)
-    )
-
-    assert found.shape == (0, 2)
-
-
 def slow_percentile(values: list[float], point_pct: float) -> float:
     """Interpolate between the two order statistics around a place, in fractions."""
     ordered = sorted(values)
@@ -170,18 +156,6 @@ def test_with_steps_the_loop_decides() -> None:
 
     assert found == WorkRange(first=3, stop=7)
     assert found.n_samples == 4
-
-
-def test_a_device_that_never_worked_keeps_all_its_samples() -> None:
-    found = work_range(ticks(5), np.zeros(5), idle_below=10, loop_ns=None)
-
-    assert found == WorkRange(first=0, stop=5)
-
-
-def test_a_loop_without_samples_keeps_all_samples() -> None:
-    found = work_range(ticks(5), np.zeros(5), idle_below=10, loop_ns=(0, 1))
-
-    assert found == WorkRange(first=0, stop=5)
 
 
 def paused(pause_s: float, *rows: tuple[float, float]) -> NodeProfile:

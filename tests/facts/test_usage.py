@@ -122,15 +122,6 @@ def test_a_download_before_the_first_work_or_after_the_last_starves_no_gpu(
     assert np.flatnonzero(found.is_starved).tolist() == [before + 1]
 
 
-def test_a_tick_without_one_of_both_samples_does_not_count() -> None:
-    nothing = float("nan")
-    system = system_table({"gpu0": [5, nothing, 5], "receive": [FAST, FAST, nothing]})
-
-    found = starvation_of(system, limit_bytes_per_s=FAST)
-
-    assert found.has_both.tolist() == found.is_starved.tolist() == [True, False, False]
-
-
 def test_without_received_bytes_there_is_no_limit_and_no_starved_tick() -> None:
     found = starvation_of(system_table({"gpu0": [0.0] * 3}), limit_bytes_per_s=FAST)
 

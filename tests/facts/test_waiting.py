@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from reportgen.facts.exchanges import Exchanges, joined
 from reportgen.facts.meetings import comparable, meetings_of
 from reportgen.facts.waiting import MeetingWaits, late_ranks, waiting_in
@@ -44,12 +42,6 @@ def test_waiting_behind_compute_costs_nothing() -> None:
     assert found.excess_ns == 0
 
 
-def test_a_window_that_begins_earlier_waits_for_that_first() -> None:
-    waiting = waiting_of(late_by(50), {0: 0, 1: 120 * US})
-    assert waiting.apart_ns.tolist() == [120 * US, 0]
-    assert np.bincount(waiting.rank_place, waiting.lost_ns).tolist() == [180 * US, 0]
-
-
 NEIGHBOURS = {0: "neighbours 0", 1: "neighbours 0", 2: "neighbours 1", 3: "neighbours 1"}
 PEERS = {0: "peers 0", 1: "peers 1", 2: "peers 0", 3: "peers 1"}
 ALL = dict.fromkeys(range(4), "all")
@@ -79,17 +71,6 @@ def test_a_lateness_that_is_passed_on_counts_once_and_for_the_rank_where_it_bega
 
     assert (first.rank, first.excess_ns, first.n_last) == (1, 6 * 50 * US, 12)
     assert [late.excess_ns for late in others] == [0, 0, 0]
-
-
-def test_two_ranks_of_a_host_that_are_late_together_are_both_late() -> None:
-    found = {late.rank: late for late in late_ranks(waiting_of(coupled({0: 50, 1: 50})))}
-
-    assert [found[rank].excess_ns for rank in range(4)] == [
-        300 * US,
-        300 * US,
-        -300 * US,
-        -300 * US,
-    ]
 
 
 def test_ranks_of_two_trainings_are_not_compared() -> None:

@@ -18,18 +18,6 @@ def test_trouble_is_summed_per_file_and_names_the_first_five_places() -> None:
     )
 
 
-def test_one_is_said_in_the_singular() -> None:
-    problems = Diagnostics()
-    problems.add(Quality.LINES_BROKEN, "a.json", detail="line 3")
-    assert problems.notes()[0].text == "1 line cannot be read and was skipped (line 3)."
-
-
-def test_nothing_is_said_about_zero() -> None:
-    problems = Diagnostics()
-    problems.add(Quality.LINES_BROKEN, "a.json", 0)
-    assert problems.notes() == ()
-
-
 def test_beyond_twenty_files_one_sentence_holds_the_rest() -> None:
     problems = Diagnostics()
     for index in range(25):

@@ -77,12 +77,6 @@ def test_a_log_folder_of_tensorflow_is_a_job() -> None:
     assert (told.job_prefix, told.node) == ("logs/train/", "host")
 
 
-@pytest.mark.parametrize("room", ["system", "framework"])
-def test_end_markers_are_claimed(room: str) -> None:
-    told = known(claim(f"job/profiler-output/{room}/training_job_end.ts"))
-    assert (told.format_id, told.job_prefix) == ("end_marker", "job/profiler-output/")
-
-
 @pytest.mark.parametrize(
     "key",
     [

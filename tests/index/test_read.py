@@ -111,15 +111,6 @@ def test_a_group_is_the_name_without_what_counts_its_runs(name: str, group: str)
     assert group_of(name) == group
 
 
-def test_jobs_of_equal_waste_stand_by_time_the_newest_first(tmp_path: Path) -> None:
-    for name, day in (("b", 1), ("c", 3), ("a", 1)):
-        report = wasteful(name, None)
-        started = replace(report.summary, start_time=f"2026-03-0{day}T10:00:00.000000Z")
-        save(tmp_path / name, replace(report, summary=started))
-
-    assert [row.job for row in read_index([str(tmp_path)]).jobs] == ["c", "a", "b"]
-
-
 def test_a_report_that_vanishes_while_it_is_read_is_a_row_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,20 +144,6 @@ def test_thousands_of_foreign_files_are_passed_by(tmp_path: Path) -> None:
 
     assert [row.job for row in index.jobs] == ["one"]
     assert index.n_unreadable == 0
-
-
-def test_below_a_foreign_file_of_that_name_reports_are_found(tmp_path: Path) -> None:
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "report.json").write_text("[1]")
-    save(tmp_path / "project" / "runs" / "a", wasteful("one", 1.0))
-
-    rows = read_index([str(tmp_path)]).jobs
-
-    assert [(row.job, row.status) for row in rows] == [
-        ("one", "Completed"),
-        ("project", "Unreadable"),
-    ]
-    assert "(ValidationError: Expected `object`, got `array`)" in rows[1].problem
 
 
 def test_a_report_of_format_1_has_a_row_without_figures(tmp_path: Path) -> None:

@@ -52,12 +52,6 @@ def test_a_zero_byte_file_is_skipped_and_the_rest_is_read(tmp_path: Path) -> Non
     assert skipped(profile) == ["1 file was empty."]
 
 
-def test_a_job_of_empty_files_is_an_empty_table(tmp_path: Path) -> None:
-    write_minute(tmp_path, b"")
-    profile = read_job(tmp_path)
-    assert (profile.system.n_ticks, profile.spans.n_spans) == (0, 0)
-
-
 @pytest.mark.parametrize("content", [b"\n", b"garbage", b"[]", b"\x00" * 4096, b"\xff\xfe", b"{}"])
 def test_a_file_without_a_single_sample_is_an_empty_table(tmp_path: Path, content: bytes) -> None:
     write_minute(tmp_path, content)

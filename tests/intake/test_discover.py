@@ -36,13 +36,6 @@ def test_a_job_is_found_at_each_level_and_named_after_its_folder(
     assert [part.node for part in found.parts] == ["algo-1"]
 
 
-def test_the_folder_that_holds_system_is_the_job(tmp_path: Path) -> None:
-    folder = tmp_path / "run-7" / "system" / "incremental"
-    folder.mkdir(parents=True)
-    (folder / "1783071000.algo-1.json").write_text(LINES[0])
-    assert intake.discover(str(tmp_path / "run-7")).info.name == "run-7"
-
-
 def test_a_job_further_down_is_found_and_keeps_its_name(tmp_path: Path) -> None:
     write_minute(tmp_path / "runs" / "deep-job", LINES)
     assert intake.discover(str(tmp_path)).info.name == "deep-job"
@@ -144,12 +137,6 @@ def test_no_such_path_is_said(tmp_path: Path) -> None:
 def test_a_file_is_no_job(tmp_path: Path) -> None:
     (tmp_path / "job.txt").write_text("hello")
     assert "is a file, not the folder of a job" in no_job(tmp_path / "job.txt").message
-
-
-def test_a_folder_without_profiler_files_says_how_many_it_saw(tmp_path: Path) -> None:
-    for name in ("a.txt", "b.json"):
-        (tmp_path / name).write_text("{}")
-    assert "(2 files seen, none claimed)" in no_job(tmp_path).message
 
 
 def test_a_job_with_nothing_but_an_end_marker_is_no_job(tmp_path: Path) -> None:

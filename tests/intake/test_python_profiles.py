@@ -79,16 +79,6 @@ def test_pyinstrument_has_no_calls_and_its_page_is_left_alone(tmp_path: Path) ->
     assert table.own_s.sum() == pytest.approx(0.6)
 
 
-def test_addresses_do_not_keep_functions_apart(tmp_path: Path) -> None:
-    for second in range(2):
-        name = f"<built-in method __new__ of type object at 0x7f{second}>"
-        profiled(tmp_path, second, content=dump_bytes({("~", 0, name): (1, 1.0, 1.0)}))
-    table = read(tmp_path)[0].python
-    assert [function.name for function in table.functions] == [
-        "<built-in method __new__ of type object>"
-    ]
-
-
 @pytest.mark.parametrize(
     "content",
     [

@@ -87,15 +87,6 @@ def test_exact_duplicates_are_dropped_and_counted(tmp_path: Path) -> None:
     assert counted(profile, Quality.EVENTS_DROPPED) == len(ROWS) + 1
 
 
-def test_events_that_differ_in_one_argument_are_no_duplicates(tmp_path: Path) -> None:
-    rows: list[Row] = [
-        ("DataLoaderIter", "GetNext", START_S, START_S + 1, {"worker_id": worker})
-        for worker in (1, 0, 1)
-    ]
-    write_timeline(tmp_path, timeline_lines(rows))
-    assert read(tmp_path).spans.worker_id.tolist() == [0, 1]
-
-
 def test_files_of_one_job_have_their_own_bases(tmp_path: Path) -> None:
     write_timeline(tmp_path, timeline_lines(ROWS[:2], base_s=START_S))
     write_timeline(tmp_path, timeline_lines(ROWS[2:], base_s=START_S - 500), end_s=START_S + 61)
@@ -238,20 +229,6 @@ def test_events_of_many_files_are_in_order(tmp_path: Path) -> None:
     whole = read(tmp_path)
     assert np.all(np.diff(whole.spans.start_ns) >= 0)
     assert whole.spans.n_spans == 12 * 2 * 40 + 2 * 2
-
-
-@pytest.mark.parametrize("n_names", [100, 200, 33_000])
-def test_any_number_of_names_has_codes(tmp_path: Path, n_names: int) -> None:
-    for part in range(4):
-        start_s = START_S + 60 * part
-        rows: list[Row] = [
-            ("Forward", f"layer{index:05}", start_s + index / 1000, start_s + 50, {"os_pid": 27})
-            for index in range(part, n_names, 4)
-        ]
-        write_timeline(tmp_path, timeline_lines(rows), end_s=start_s + 60)
-    spans = read(tmp_path).spans
-    assert spans.names == tuple(f"layer{index:05}" for index in range(n_names))
-    assert [code % 4 for code in spans.name.tolist()] == [n * 4 // n_names for n in range(n_names)]
 
 
 def test_names_of_ranges_lose_the_folders_of_people(tmp_path: Path) -> None:

@@ -87,32 +87,6 @@ def test_cores_are_in_numeric_order(tmp_path: Path) -> None:
     assert table.names(SeriesKind.CPU_UTILIZATION) == ("cpu0", "cpu2", "cpu10")
 
 
-def test_files_and_samples_are_counted_and_nothing_else_is_said(tmp_path: Path) -> None:
-    write_system(tmp_path, {"gpu0": [1.0] * 180})
-    profile = read_job(tmp_path)
-    assert profile.system.n_samples == 180
-    assert [note.text for note in profile.notes] == [
-        "2 files of system metrics of algo-1 were read."
-    ]
-    assert counted(profile, Quality.FILES_READ) == 2
-
-
-def test_shuffled_lines_give_the_same_table(tmp_path: Path) -> None:
-    lines = [
-        system_line(name, tick, START_S + tick / 2 + late)
-        for tick in range(60)
-        for name, late in (("gpu0", 0.001), ("memory", 0.0012), ("cpu0", 0.03), ("receive", 0.07))
-    ]
-    write_minute(tmp_path / "a", lines)
-    random.Random(1).shuffle(lines)
-    write_minute(tmp_path / "b", lines)
-    one, other = read_job(tmp_path / "a").system, read_job(tmp_path / "b").system
-    assert one.n_ticks == 60
-    assert one.tick_ns.tolist() == other.tick_ns.tolist()
-    np.testing.assert_array_equal(values_of(one), values_of(other))
-    assert one.series == other.series
-
-
 def test_both_folder_layouts_at_once_are_the_same_samples_twice(tmp_path: Path) -> None:
     write_minute(tmp_path, minute())
     write_minute(tmp_path, minute(), has_hour_folder=False)
@@ -152,13 +126,6 @@ def test_variants_are_read_whole(tmp_path: Path, content: bytes) -> None:
     profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert counted(profile, Quality.LINES_BROKEN) == 0
-
-
-def test_a_file_in_utf_16_is_remarked(tmp_path: Path) -> None:
-    write_minute(tmp_path, "\n".join(minute()).encode("utf-16"))
-    assert "This file is UTF-16, not UTF-8; it was read." in [
-        note.text for note in read_job(tmp_path).notes
-    ]
 
 
 def test_a_line_longer_than_the_parser_s_limit_is_one_broken_line(tmp_path: Path) -> None:

@@ -34,16 +34,6 @@ def ticks_ms(grid: Grid) -> list[float]:
     return [float(time_us) / MS for time_us in grid.tick_us]
 
 
-def test_groups_of_one_instant_share_the_gpu_s_tick() -> None:
-    grid = lay_out(
-        rows((GPU, 0, 1), (CPU, 0.3, 2), (NETWORK, 45, 3), (GPU, 500, 4), (CPU, 560, 5)), ALL
-    )
-    assert ticks_ms(grid) == [0, 500]
-    assert column(grid, GPU) == [1, 4]
-    assert column(grid, CPU) == [2, 5]
-    assert column(grid, NETWORK) == [3, None]
-
-
 def test_a_sample_just_before_its_anchor_belongs_to_it() -> None:
     grid = lay_out(rows((GPU, 0, 1), (GPU, 500, 2), (CPU, 495, 3), (CPU, 994.9, 4)), ALL)
     assert column(grid, CPU)[1] == 3
@@ -82,12 +72,6 @@ def test_samples_that_scatter_are_late_though_the_first_lies_before_all_anchors(
     grid = lay_out(rows(*samples), ALL)
 
     assert column(grid, CPU)[1:] == column(grid, GPU)[1:] == list(range(1, 12))
-
-
-@pytest.mark.parametrize(("interval_ms", "before_ms"), [(500, 250.1), (100, 15.1)])
-def test_earlier_samples_belong_to_the_anchor_before(interval_ms: int, before_ms: float) -> None:
-    grid = lay_out(rows((GPU, 0, 1), (GPU, interval_ms, 2), (CPU, interval_ms - before_ms, 3)), ALL)
-    assert column(grid, CPU) == [3, None]
 
 
 def test_another_metric_of_the_gpu_that_is_sampled_apart_is_no_anchor() -> None:

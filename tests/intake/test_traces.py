@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from reportgen.errors import AmbiguousJobError, ConfigError, LocationError
 from reportgen.intake import discover, read
 from reportgen.profile import Clock, Quality, RankTrace
 from reportgen.profile.trace_tables import n_rows
-from reportgen.storage import LocalLocation
 from tests.builders import write_system
 from tests.traces import (
     BASE_NS,
@@ -103,28 +101,6 @@ def test_a_header_after_the_events_tells_the_rank_too(tmp_path: Path) -> None:
     write_trace(tmp_path / "a.json", json.dumps(late))
 
     assert ranks_of(tmp_path) == [(6, "a.json", True)]
-
-
-class SlowPlace(LocalLocation):
-    """A folder whose files are answered two at a time, or not at all."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._both = threading.Barrier(2, timeout=60)
-
-    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
-        self._both.wait()
-        return super().read_range(key, start, n_bytes)
-
-
-def test_many_files_are_looked_into_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for rank in range(2):
-        write_trace(tmp_path / f"rank{rank}.json", ranked(rank))
-    place = SlowPlace(tmp_path)
-    monkeypatch.setattr("reportgen.intake.listing.open_location", lambda _: place)
-    assert [part.rank for part in discover(str(tmp_path)).parts] == [0, 1]
 
 
 def test_files_without_a_rank_are_numbered_in_order(tmp_path: Path) -> None:
@@ -222,14 +198,6 @@ def test_pickles_are_refused_unopened(tmp_path: Path) -> None:
         discover(str(tmp_path / "snapshot.pickle"))
     write_trace(tmp_path / "a.json", trace_text())
     assert [part.files[0].key for part in discover(str(tmp_path)).parts] == ["a.json"]
-
-
-def test_a_folder_of_pickles_says_that_they_are_not_opened(tmp_path: Path) -> None:
-    for name in ("a.pickle", "b.pkl"):
-        (tmp_path / name).write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
-
-    with pytest.raises(LocationError, match=r"2 files are pickles.*so none was"):
-        discover(str(tmp_path))
 
 
 def test_an_empty_trace_and_an_empty_file_are_notes(tmp_path: Path) -> None:

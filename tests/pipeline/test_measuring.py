@@ -90,15 +90,6 @@ def test_lost_parts_are_noted_and_counted_where_that_is_allowed(mixed: Path, los
     assert [note.counts for note in notes] == [{Quality.FILES_SKIPPED: 1}] * 2
 
 
-def test_many_lost_parts_are_counted() -> None:
-    reasons = dict.fromkeys(range(5), "gone.")
-    error = LostItemsError([None] * 5, reasons, names=[f"rank {n}" for n in range(5)], hint="")
-    assert error.message == (
-        "5 of 5 parts of the job could not be read. rank 0: gone. rank 1: gone. rank 2: gone. "
-        "And 2 more."
-    )
-
-
 def test_nothing_but_losses_is_no_report(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(self: object, fn: object, items: Sequence[Any], *, names: Sequence[str]) -> None:
         raise LostItemsError([None], {0: "gone."}, names=names, hint="")

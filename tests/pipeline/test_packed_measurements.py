@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 
 from reportgen.pipeline.packed_measurements import PackedMeasurements
@@ -20,14 +18,6 @@ def test_measurements_are_unpacked_when_they_are_looked_up() -> None:
     assert found[SECOND] == b"raw"
     assert found[FIRST] is not found[FIRST]
     assert RuleId("Another") not in found
-
-
-def test_measurements_travel_compressed() -> None:
-    plain = np.zeros(50_000)
-    travelling = pickle.dumps(PackedMeasurements({FIRST: plain}))
-
-    assert len(travelling) < plain.nbytes / 100
-    assert pickle.loads(travelling)[FIRST].tolist() == plain.tolist()
 
 
 def test_a_measurement_that_cannot_be_pickled_stays_as_it_is() -> None:

@@ -93,19 +93,3 @@ def test_the_command_takes_the_thresholds_of_the_notebook(
     )
     with pytest.raises(ConfigError, match="a saved report, whose results have their parameters"):
         make_report(of_results, Quiet())
-
-
-@pytest.mark.parametrize("job", ["", "my job"])
-def test_the_refusal_of_a_report_names_the_command_with_the_notebooks_job(
-    saved: Path, tmp_path: Path, job: str
-) -> None:
-    notebook = edited(tmp_path, f'thresholds = {{"{RULE}.{NAME}": 33}}')
-    made = nbformat.read(str(notebook), 4)
-    (cell,) = (cell for cell in made.cells if cell.id == "parameters")
-    cell.source += f'\njob_path = "{job}"'
-    nbformat.write(made, str(notebook))
-    options = Options(path=str(saved), output=tmp_path, notebook=notebook, formats=frozenset())
-    with pytest.raises(ConfigError) as refused:
-        make_report(options, Quiet())
-    said = "'my job'" if job else "JOB"
-    assert f"make-profiler-report {said} --notebook {notebook}" in refused.value.hint

@@ -89,15 +89,6 @@ def test_only_rules_that_were_asked_for_have_their_files(tmp_path: Path) -> None
     assert names - {"Input.sha256"} == {"KernelTime.json", "report.json"}
 
 
-def test_everything_is_one_window(tmp_path: Path) -> None:
-    made(FOLDER, tmp_path, timeline=TimelineDetail.ALL)
-    file = timeline_in(tmp_path)
-    (window,) = file.header["windows"]
-    assert (window["start"], window["end"]) == (0, file.header["length_ns"])
-    strips = [lane for lane in file.header["lanes"] if lane["kind"] != "counter"]
-    assert shown(file) == sum(lane["n_events"] for lane in strips)
-
-
 def test_a_range_of_steps_cuts_the_timeline(whole: tuple[Path, Report], tmp_path: Path) -> None:
     made(FOLDER, tmp_path, wanted=wanted_range(None, None, "5:6"))
     cut = timeline_in(tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,20 +49,6 @@ def test_each_look_with_news_makes_the_report_until_the_job_has_ended(tmp_path: 
     assert saved(output)["job"]["source"] == str(job)
 
 
-def test_the_page_says_that_the_job_runs(tmp_path: Path) -> None:
-    job, output = tmp_path / "job", tmp_path / "report"
-    write(job, 0)
-    said = []
-
-    def on_made(_: str) -> None:
-        said.append((output / "profiler-report.md").read_text())
-        write_end_marker(job)
-
-    watch(options(job, output), Quiet(), on_made=on_made)
-    assert "still running, data until 2026-07-03 09:30:49" in said[0]
-    assert "running" not in said[1]
-
-
 def test_without_news_no_report_is_made_again_and_the_watch_ends(tmp_path: Path) -> None:
     job = tmp_path / "job"
     write(job, 0)
@@ -94,24 +79,6 @@ def test_a_job_that_is_not_there_yet_is_waited_for(
     assert watch(options(job, tmp_path / "report"), Quiet(), on_made=looks.append)
     assert looks[:3] == ["look"] * 3
     assert len(looks) == 4
-
-
-def test_of_a_folder_of_this_machine_no_copy_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job, copies = tmp_path / "job", tmp_path / "copies"
-    write(job, 0)
-    copies.mkdir()
-    monkeypatch.setenv("TMPDIR", str(copies))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    found: list[Path] = []
-
-    def on_made(_: str) -> None:
-        found.extend(path for path in copies.rglob("*") if path.is_file())
-        write_end_marker(job)
-
-    assert watch(options(job, tmp_path / "report"), Quiet(), on_made=on_made)
-    assert found == []
 
 
 def test_a_file_of_the_same_size_is_news_when_it_was_written_again(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reportgen.intake import discover
 from reportgen.pipeline.work import work_on
-from reportgen.profile import Clock, JobProfile
+from reportgen.profile import JobProfile
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule, Need, Part
 from reportgen.rules.registry import BUILTIN_RULES
@@ -78,11 +78,3 @@ def test_a_job_is_looked_at_by_the_rules_that_can(mixed: JobProfile) -> None:
     assert [rule.id for rule in rules_for(nodes, RULES)] == ["OfNodes", "OfBoth"]
     assert [rule.id for rule in rules_for(ranks, RULES)] == ["OfRanks", "OfBoth"]
     assert rules_for(mixed, RULES) == RULES
-
-
-def test_a_trace_comes_back_with_its_clock_and_extent(mixed: JobProfile) -> None:
-    measured = work_on(mixed.parts[1], rules=(), params={})
-
-    assert (measured.rank, measured.clock, measured.n_rows) == (0, Clock.UNIX, 12)
-    assert measured.extent.first_event_ns == 1_782_967_788_000_000_000 + 104_412_345_000
-    assert measured.extent.last_step_ns == measured.extent.last_event_ns

@@ -29,11 +29,5 @@ def test_phases_are_selected_by_name_and_unknown_ones_by_nothing() -> None:
     assert SPANS.in_phases(["Forward", "nothing"]).tolist() == [True, False, False]
 
 
-def test_selecting_rows_keeps_the_vocabularies() -> None:
-    one = SPANS.where(SPANS.in_phases(["Forward"]))
-    assert one.n_spans == 1
-    assert one.phases == SPANS.phases
-
-
 def test_an_empty_table_has_no_steps() -> None:
     assert empty_spans().steps().n_spans == 0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from reportgen.profile import Series, SeriesKind
-from reportgen.profile.system import device_order, empty_system
-from tests.builders import system_table, values_of
+from reportgen.profile.system import empty_system
+from tests.builders import system_table
 
 
 def test_a_kind_is_picked_in_device_order() -> None:
@@ -43,18 +42,3 @@ def test_percentages_are_those_of_devices_and_memory() -> None:
     assert SeriesKind.HOST_MEMORY in percent
     assert SeriesKind.IOPS not in percent
     assert len(percent) == 8
-
-
-def test_devices_are_ordered_by_number() -> None:
-    assert sorted(["algo-10", "algo-2", "gpu", "gpu1"], key=device_order) == [
-        "algo-2",
-        "algo-10",
-        "gpu",
-        "gpu1",
-    ]
-
-
-def test_absent_samples_are_nan() -> None:
-    table = system_table({"gpu0": [None, 5.0]})
-    assert np.isnan(values_of(table)[0, 0])
-    assert table.n_samples == 1

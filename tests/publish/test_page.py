@@ -79,15 +79,6 @@ def test_only_the_template_that_plotly_gives_to_each_figure_is_left_out(tmp_path
     assert has_template is (template == "seaborn")
 
 
-def test_what_was_printed_bit_by_bit_is_one_text(tmp_path):
-    bits = [
-        new_output("stream", name="stdout", text=text) for text in ("10 %\r", "90 %\r", "d", "one")
-    ]
-    cell = new_code_cell("mine()", outputs=bits)
-    page = pages.write_page(tmp_path, reports.report_of(()), own_cells=[cell])
-    assert ">done</pre>" in page.read_text(encoding="utf-8")
-
-
 def test_no_script_is_written_into_an_attribute(page):
     body = re.sub(r"<(style|script)\b.*?</\1>", "", page, flags=re.DOTALL)
     assert not re.search(r"<[^>]*\son[a-z]+=", body)

@@ -33,15 +33,6 @@ def sampled(source: Host, at_s: float) -> dict[tuple[str, str], float]:
     return found
 
 
-def test_the_first_tick_knows_levels_but_no_rates(large: Machine) -> None:
-    first = sampled(Host(NO_LIMITS), 0)
-
-    assert first == {
-        ("MemoryUsedPercent", ""): 25.0,
-        ("MemoryUsedBytes", ""): 1 << 38,
-    }
-
-
 def test_each_of_96_cores_has_its_use_and_its_wait(large: Machine) -> None:
     source = Host(NO_LIMITS)
     source.read(0)

@@ -88,12 +88,6 @@ def test_keys_are_those_of_the_contract() -> None:
     }
 
 
-def test_a_report_survives_the_round_trip() -> None:
-    report = small_report()
-
-    assert decode(encode(report), path="report.json", results={}) == report
-
-
 def test_a_report_without_a_word_on_profiling_or_recording_is_read() -> None:
     tree = json.loads(encode(small_report()))
     del tree["profiling"], tree["recording"]

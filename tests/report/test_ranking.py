@@ -46,18 +46,6 @@ def test_severity_comes_before_share_and_share_before_order() -> None:
     assert ranked[0].rule == "B"
 
 
-def test_what_only_says_that_a_gpu_idles_comes_after_what_says_why() -> None:
-    ranked = rank_findings(
-        [
-            result("A", finding("GPU-2", Severity.CRITICAL, 0.9, symptom_of=("DL-1",))),
-            result("B", finding("CPU-1", Severity.CRITICAL, 0.8, symptom_of=("DL-1",))),
-            result("C", finding("DL-1", Severity.CRITICAL, 0.7)),
-        ]
-    )
-
-    assert [item.finding.id for item in ranked] == ["DL-1", "GPU-2", "CPU-1"]
-
-
 def test_a_small_cause_comes_before_a_bad_symptom_and_readings_come_last() -> None:
     ranked = rank_findings(
         [

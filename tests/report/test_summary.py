@@ -38,17 +38,6 @@ def test_without_steps_the_loop_is_unknown_and_not_zero() -> None:
     assert summary.finalization_pct is None
 
 
-def test_a_loop_that_outlives_the_samples_makes_no_negative_end() -> None:
-    extent = Extent(
-        first_ns=START, last_ns=START + 10 * S, first_step_ns=START - S, last_step_ns=START + 11 * S
-    )
-    summary = summarize(extent)
-
-    assert summary.initialization_in_seconds == 0.0
-    assert summary.finalization_in_seconds == 0.0
-    assert summary.training_loop_pct == 100.0
-
-
 def test_an_empty_job_has_an_empty_summary() -> None:
     assert summarize(join_extents([])) == JobSummary()
 

@@ -18,13 +18,6 @@ def test_two_lines_of_one_name_are_refused(kind: ExhibitKind) -> None:
         exhibit("use", kind, title="Use", columns=[TIMES, ("a", "%", [1, 2]), ("a", "%", [3, 4])])
 
 
-def test_a_table_may_have_two_columns_of_one_name() -> None:
-    made = exhibit(
-        "use", ExhibitKind.TABLE, title="Use", columns=[TIMES, ("a", "", [1, 2]), ("a", "", [3, 4])]
-    )
-    assert [item.values for item in made.columns[1:]] == [(1, 2), (3, 4)]
-
-
 def test_columns_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match="different length"):
         exhibit("use", ExhibitKind.TABLE, title="Use", columns=[TIMES, ("a", "", [1])])

@@ -138,20 +138,6 @@ def test_a_window_that_begins_earlier_is_no_late_rank() -> None:
     assert stragglers(result)[0][1] == 500.0
 
 
-def test_one_long_wait_is_no_late_rank() -> None:
-    first = rank(0, 0.0, 0.0, 0.0, 0.0)
-    second = rank(1, 99.0, 1.0, 1.0, 1.0)
-
-    assert run(collectives.RULE, first, second).findings == ()
-
-
-def test_waiting_behind_compute_is_no_fault() -> None:
-    first = rank_trace(gpu=[("gemm", 0.0, 200.0), (KERNEL, 10.0, 90.0, {"stream": 20})], rank=0)
-    second = rank_trace(gpu=[("gemm", 0.0, 200.0), (KERNEL, 90.0, 10.0, {"stream": 20})], rank=1)
-
-    assert run(collectives.RULE, first, second).findings == ()
-
-
 @pytest.mark.parametrize(("slow_us", "is_fault"), [(120.0, True), (14.0, False)])
 def test_transfers_slower_than_others_of_their_size_are_a_slow_link(
     slow_us: float, is_fault: bool

@@ -47,16 +47,6 @@ def test_planted_bottlenecks_are_found_one_by_one() -> None:
     assert set(map(str, bottlenecks.values())) == {"{'GPUs': 1, 'CPUs': 1}"}
 
 
-def test_the_number_of_low_gpus_and_hot_cores_is_kept() -> None:
-    columns = {"gpu0": [5.0] * 20, "gpu1": [0.0] * 20, "gpu2": [50.0] * 20}
-    columns |= {"cpu0": [91.0] * 20, "cpu1": [100.0] * 20, "cpu2": [90.0] * 20}
-
-    bottlenecks = run(RULE, node(columns), **SMALL).details["bottlenecks"]
-
-    assert isinstance(bottlenecks, dict)
-    assert bottlenecks[time_of(0)] == {"GPUs": 2, "CPUs": 2}
-
-
 @pytest.mark.parametrize(
     ("gpu", "cpu", "violations"),
     [(9.99, 90.01, 20), (10.0, 90.01, 0), (9.99, 90.0, 0)],
@@ -126,21 +116,6 @@ def test_without_cores_nothing_was_looked_at() -> None:
     assert result.exhibits == ()
 
 
-def test_io_wait_that_was_not_sampled_has_no_part() -> None:
-    for columns, is_told in (({}, True), ({"cpu0_iowait": [1.0] * 20}, False)):
-        result = run(RULE, node({"gpu0": [5.0] * 20, "cpu0": [50.0] * 20} | columns), **SMALL)
-        found = result.exhibit("gpu_samples")
-        assert found is not None
-        assert ("I/O wait was not sampled" in found.caption) == is_told
-
-
-def test_three_slices_sum_to_all_ticks() -> None:
-    rows = rows_of(run(RULE, node(starved("wbwwbbiwww" * 3)), **SMALL), "slices")
-
-    assert [row["ticks"] for row in rows] == [18, 3, 9]
-    assert [row["pct"] for row in rows] == [60.0, 10.0, 30.0]
-
-
 def test_ticks_without_a_gpu_sample_are_a_slice_of_their_own() -> None:
     columns = starved("w" * 18)
     columns["gpu0"] += [None, None]  # type: ignore[list-item]
@@ -176,14 +151,6 @@ def test_the_finding_tells_when_how_wide_and_how_long() -> None:
     assert found.estimate.share_ratio == round(13 / 15, 6)
     assert [row["bottlenecks"] for row in rows_of(result, "when")] == [1, 13, 1]
     assert [row["ticks"] for row in rows_of(result, "when")] == [1, 15, 4]
-
-
-def test_without_steps_the_finding_says_that_the_loop_is_unknown() -> None:
-    found = finding(run(RULE, node(starved("b" * 20)), **SMALL), "CPU-1")
-
-    assert found is not None
-    assert "100.0 % of the job" in found.title
-    assert "it is unknown how many of them lie in the training loop" in found.text
 
 
 def test_a_bottleneck_outside_the_loop_is_a_reading() -> None:
@@ -310,17 +277,6 @@ def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:
     assert found is None
 
 
-def test_a_gpu_that_idles_beside_one_never_used_still_counts() -> None:
-    columns = starved("b" * 30 + "w" * 10) | {"gpu1": [0.0] * 40}
-    columns["cpu0"] = [95.0] * 40
-    found = finding(run(RULE, node(columns), **SMALL), "CPU-1")
-
-    assert found is not None
-    assert found.measured == 75.0
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == 0.75
-
-
 def test_nodes_without_gpus_do_not_hide_a_bottleneck() -> None:
     other = node_profile(system=system_table({"cpu0": [20.0] * 40}), node="algo-2")
     result = run(RULE, other, node(starved("b" * 18 + "w" * 4 + "b" * 12 + "w" * 6)), **SMALL)
@@ -329,15 +285,3 @@ def test_nodes_without_gpus_do_not_hide_a_bottleneck() -> None:
     assert found is not None
     assert found.title.endswith("75.0 % of the job")
     assert result.metrics["bottleneck_ratio"] == 0.75
-
-
-def test_without_a_trigger_the_share_of_the_job_is_measured_not_an_earlier_peak() -> None:
-    # After minutes 2 and 4 the share is 8 / 20 and 8 / 40; half of them must be exceeded.
-    rows = [(TRAIN, "step", START_S, START_S + 39 * 6)]
-    result = run(RULE, node(starved("b" * 8 + "w" * 32), rows=rows), **SMALL)
-    found = finding(result, "CPU-1")
-
-    assert result.counters.rule_triggered == 0
-    assert found is not None
-    assert found.measured == 20.0
-    assert "(20.0 %)" in found.text

@@ -107,15 +107,6 @@ def test_a_step_together_with_more_gpu_work_is_load(rise: float, is_told: bool) 
     assert (finding(run(RULE, node(step(30.0), gpu=gpu), **SMALL), "MEM-1") is not None) is is_told
 
 
-@pytest.mark.parametrize(("later", "is_told"), [(50.0, True), (26.0, True), (24.0, False)])
-def test_a_new_height_that_is_left_again_before_the_end_is_no_growth(
-    later: float, is_told: bool
-) -> None:
-    memory = [*step(30.0), *([later] * 120)]
-
-    assert (finding(run(RULE, node(memory), **SMALL), "MEM-1") is not None) is is_told
-
-
 def test_a_step_at_the_very_end_cannot_be_called_lasting() -> None:
     result = run(RULE, node(step(40.0, after=6)), **SMALL)
     (episode,) = rows_of(result, "episodes")
@@ -232,12 +223,3 @@ def test_thousands_of_jumps_are_counted_but_not_all_listed() -> None:
 
     assert len(rows_of(result, "episodes")) == 200
     assert int(result.metrics["memory_episodes"] or 0) > 200
-
-
-@pytest.mark.parametrize(("use_rise", "is_told"), [(9.0, True), (12.0, False)])
-def test_a_trend_together_with_more_gpu_work_is_load(use_rise: float, is_told: bool) -> None:
-    memory = [float(value) for value in np.linspace(20, 50, 120)]
-    gpu = [float(value) for value in np.linspace(60, 60 + use_rise, 120)]
-    found = finding(run(RULE, node(memory, gpu=gpu), **SMALL), "MEM-2")
-
-    assert (found is not None) is is_told

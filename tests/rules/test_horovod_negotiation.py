@@ -68,14 +68,6 @@ def test_twice_the_fair_share_is_allowed(n_last: int, *, is_told: bool) -> None:
     assert bool(result.findings) == is_told
 
 
-@pytest.mark.parametrize(("n_last", "is_told"), [(75, False), (76, True)])
-def test_of_two_ranks_one_may_be_last_in_three_of_four(n_last: int, *, is_told: bool) -> None:
-    negotiations = late_rank(100, late=1, n_ranks=2)
-    for number in range(n_last, 100):
-        negotiations[number] = late_rank(number + 1, late=0, n_ranks=2)[-1]
-    assert bool(run(RULE, job(negotiations)).findings) == is_told
-
-
 @pytest.mark.parametrize(("n_negotiations", "status"), [(19, "skipped"), (20, "triggered")])
 def test_few_negotiations_are_not_judged(n_negotiations: int, status: str) -> None:
     result = run(RULE, job(late_rank(n_negotiations)))

@@ -77,14 +77,6 @@ def test_stretches_of_ranks_recorded_far_apart_begin_together() -> None:
     assert rows[0]["start_s"] == rows[1]["start_s"]
 
 
-def test_a_fault_of_idling_says_when_its_longest_stretch_was() -> None:
-    trace = gap_trace((190.0, 10.0), origin_ns=1_783_071_000_000_000_000)
-    (finding,) = (item for item in run(RULE, trace).findings if item.id == "IDLE-5")
-
-    assert finding.where.start_s == pytest.approx(1_783_071_000.0001, abs=1e-6)
-    assert finding.where.end_s == pytest.approx(1_783_071_000.0002, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("n_ranks", "idling"), [(1, "The GPU was"), (2, "The 2 GPUs together were")]
 )

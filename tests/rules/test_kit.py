@@ -52,13 +52,6 @@ def test_the_declared_fields_of_a_row_are_the_columns_of_its_table() -> None:
     assert built.columns[3].role is Role.GPU
 
 
-def test_the_types_of_columns_are_declared_whatever_the_values() -> None:
-    declared = [ColumnType.INT, ColumnType.TEXT, ColumnType.FLOAT, ColumnType.FLOAT]
-
-    assert [item.type for item in columns_of(QUEUES, Queue)] == declared
-    assert [item.type for item in columns_of([], Queue)] == declared
-
-
 @row
 class Share:
     done: int = col()
@@ -75,31 +68,6 @@ def test_a_derived_column_is_computed_from_its_row_and_never_passed() -> None:
     ]
     assert one.rest == 7
     assert one == Share(done=3, total=10) == merge([one, Share(done=4, total=10)])
-
-
-@row
-class Waited:
-    rank: int = col()
-    waited_ns: int = col("us", name="waited_us", per=NS_PER_US, reduce=sum)
-
-
-def test_a_column_may_say_how_it_merges() -> None:
-    assert merge([Waited(rank=3, waited_ns=1_000), Waited(rank=3, waited_ns=500)]) == Waited(
-        rank=3, waited_ns=1_500
-    )
-
-
-def test_types_are_declared_also_where_annotations_are_no_text() -> None:
-    annotations = {"rank": int, "share_pct": float | None, "is_slow": bool, "name": str}
-    body = {"__annotations__": annotations, **{name: col() for name in annotations}}
-    kind: type[object] = row(type("OfAPlugin", (), body))
-
-    assert [item.type for item in columns_of([], kind)] == [
-        ColumnType.INT,
-        ColumnType.FLOAT,
-        ColumnType.BOOL,
-        ColumnType.TEXT,
-    ]
 
 
 FULL = Message(
@@ -147,21 +115,6 @@ def test_a_ranking_adds_up_what_it_does_not_show() -> None:
     ]
     assert built.caption == "By time. Showing 2 of 4; the table has all."
     assert built.row_roles == (Role.GPU, Role.GPU, Role.OTHER)
-
-
-def test_a_ranking_that_shows_all_counts_nothing_up() -> None:
-    built = ranking("top", [("a", 1)], title="Top", amount=("n", ""), most=2)
-
-    assert (built.n_rows, built.caption, built.row_roles) == (1, "", ())
-
-
-def test_a_ranking_by_counts_holds_whole_numbers() -> None:
-    parts = [("a", 3), ("b", 2), ("c", 1)]
-    built = ranking("top", parts, title="Top", amount=("n", ""), most=1, others="match/matches")
-
-    assert [repr(value) for value in built.columns[1].values] == ["3", "3"]
-    assert built.columns[1].type is ColumnType.INT
-    assert built.columns[0].values[1] == "others (2 matches)"
 
 
 BOX = Box(p25=1, p50=2, p75=3, p95=4, upper=5, lower=0)
@@ -230,13 +183,6 @@ def test_the_longest_intervals_stay_and_the_caption_says_of_how_many() -> None:
     assert made.n_rows == MOST_INTERVALS
     assert made.caption == "Idle. The 200 longest of 206."
     assert made.columns[3].values[-1] == 1009
-
-
-def test_intervals_that_were_left_out_before_are_counted_too() -> None:
-    made = intervals([interval(0, 1)], title="When", n_all=1_234)
-
-    assert made.caption == "The 1 longest of 1,234."
-    assert intervals([interval(0, 1)], title="When").caption == ""
 
 
 def test_the_first_thing_that_is_missing_is_named() -> None:

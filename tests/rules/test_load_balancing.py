@@ -230,16 +230,3 @@ def test_gpus_with_a_process_each_may_gain_what_the_idlest_idles_more() -> None:
     found = known(finding(run(RULE, part, **SMALL), "BAL-1"))
 
     assert known(found.estimate).share_ratio == pytest.approx(1 - 60 / 90, abs=1e-6)
-
-
-def test_a_gpu_that_works_a_little_all_the_time_has_less_of_the_work() -> None:
-    result = run(RULE, node(gpu0=[90.0] * 30, gpu1=[5.0] * 30), **SMALL)
-
-    assert known(finding(result, "BAL-1")).title.endswith("gpu0 is used 90.0 %, gpu1 5.0 %")
-
-
-def test_a_gpu_that_stopped_is_no_imbalance() -> None:
-    gpus: dict[str, Any] = {"gpu0": [90.0] * 60, "gpu1": [90.0] * 60}
-    gpus["gpu2"] = [90.0] * 30 + [0.0] * 30
-
-    assert run(RULE, node(**gpus), **SMALL).findings == ()

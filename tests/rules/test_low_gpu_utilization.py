@@ -238,14 +238,6 @@ def test_a_few_samples_in_which_cuda_is_set_up_are_no_use_of_a_gpu() -> None:
     assert "was 12.0 %, and that in a few samples only" in found.text
 
 
-def test_a_gpu_that_works_a_little_all_the_time_is_under_used_not_unused() -> None:
-    found = run(RULE, node(gpu0=[0.0] * 5 + [90.0] * 30, gpu1=[0.0] * 5 + [5.0, 6.0] * 15), **SMALL)
-
-    (under_used,) = found.findings
-    assert under_used.cause == Cause.GPU_UNDERUSED
-    assert "gpu1 on algo-1 is only 6.0 %" in under_used.title
-
-
 def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
     found = finding(run(RULE, node(gpu0=[5.0] * 30), **SMALL), "GPU-1")
 

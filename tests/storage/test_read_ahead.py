@@ -57,12 +57,6 @@ def test_no_more_is_held_than_allowed() -> None:
         assert len(shelf.begun) - taken <= 4
 
 
-def test_a_file_larger_than_what_may_be_held_is_fetched_alone() -> None:
-    shelf = Shelf()
-    for taken, _ in enumerate(read_ahead(keys(5), [2 * AHEAD_BYTES] * 5, shelf.fetch), start=1):
-        assert len(shelf.begun) == taken
-
-
 def test_a_file_that_cannot_be_read_is_an_answer_and_the_others_come() -> None:
     def fetch(key: str) -> bytes:
         if key == "00002":

@@ -151,15 +151,6 @@ def test_half_a_pair_of_keys_is_named(bucket: Bucket, monkeypatch: pytest.Monkey
     assert "gives no credentials (PartialCredentialsError)" in refused(bucket).message
 
 
-def test_unsigned_requests_need_no_credentials(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
-    bucket.client.put_object(Bucket=bucket.name, Key="x", Body=b"x", ACL="public-read")
-    assert keys_used(bucket) == set()
-    assert set(bucket.trouble.signers) == {None}
-
-
 def test_the_environment_is_looked_at_once_for_all_nodes_of_a_job(
     bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

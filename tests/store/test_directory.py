@@ -36,15 +36,6 @@ def test_a_result_that_was_deleted_is_missing_and_the_rest_is_loaded(tmp_path: P
     assert load(tmp_path).results == {}
 
 
-def test_a_file_name_that_no_folder_can_hold_is_missing_too(tmp_path: Path) -> None:
-    report = small_report()
-    save(report, tmp_path)
-    path = tmp_path / "report.json"
-    path.write_bytes(path.read_bytes().replace(b'"StepOutlier.json"', b'"%s"' % (b"a" * 5_000)))
-
-    assert load(tmp_path).results == {}
-
-
 def test_a_folder_without_a_report_is_named(tmp_path: Path) -> None:
     with pytest.raises(LocationError, match=r"report\.json"):
         load(tmp_path)

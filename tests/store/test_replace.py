@@ -98,16 +98,6 @@ def test_an_interrupt_as_soon_as_the_folder_is_there_leaves_none(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:
-    leftover = tmp_path / ".profiler-report-abc.tmp"
-    leftover.mkdir()
-    (leftover / "page").write_text("half")
-
-    stage(tmp_path)
-
-    assert not leftover.exists()
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -148,21 +138,6 @@ def test_an_output_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(OutputError, match="--output"), open_staging(path / "below"):
         pass
-
-
-def test_two_runs_at_once_leave_each_other_s_staging_folders_alone(tmp_path: Path) -> None:
-    with open_staging(tmp_path) as first:
-        with open_staging(tmp_path) as second:
-            assert first.folder.is_dir()
-            second.results.mkdir()
-            (second.results / "report.json").write_text('{"report_id": "2"}')
-            publish_staging(second)
-        first.results.mkdir()
-        (first.results / "report.json").write_text('{"report_id": "1"}')
-        publish_staging(first)
-
-    assert [path.name for path in tmp_path.iterdir()] == ["profiler-report"]
-    assert (tmp_path / "profiler-report" / "report.json").read_text() == '{"report_id": "1"}'
 
 
 def test_results_that_a_killed_run_had_moved_aside_are_put_back(tmp_path: Path) -> None:

@@ -25,13 +25,6 @@ def test_nodes_and_ranks_are_called_what_they_are(nodes: tuple[str, ...], name: 
     assert summary_rows(report)[-1].name == name
 
 
-def test_durations_below_a_second_are_exact_to_the_microsecond() -> None:
-    report = small_report()
-    short = replace(report.summary, training_loop_duration_in_seconds=0.25)
-    rows = summary_rows(replace(report, summary=short))
-    assert any("0.250000 s" in row.note for row in rows)
-
-
 @pytest.mark.parametrize(("interval_ms", "text"), [(500, "500 ms"), (60_000, "1 min 00 s")])
 def test_long_sampling_intervals_are_said_in_minutes(interval_ms: int, text: str) -> None:
     report = replace(small_report(), sampling_interval_ms=interval_ms)

@@ -101,12 +101,6 @@ def test_the_overview_has_further_faults_as_lines_that_lead_to_their_cards():
     assert full.count('<article class="rg-card') == 2
 
 
-def test_a_section_links_to_a_finding_that_stands_in_full_above():
-    section = html_of(views.section(traces.traced_report(), "idle-time"))
-    assert 'href="#IdleTime--finding-IDLE-2"' in section
-    assert "<article" not in section
-
-
 def report_of_readings(*shares):
     """A report of a busy GPU where nothing is wrong but each of some readings could win a share."""
     found = tuple(

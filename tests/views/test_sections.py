@@ -19,11 +19,10 @@ from reportgen.results import (
     Where,
     exhibit,
 )
-from reportgen.rules import batch_size
 from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of
-from reportgen.views.sections.closing import notes_of, quality_rows
+from reportgen.views.sections.closing import quality_rows
 from reportgen.views.sections.rule import _notices, format_counters
 from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
@@ -330,22 +329,6 @@ def test_checks_that_do_not_apply_are_no_reason_to_doubt_the_verdict():
     )
 
 
-@pytest.mark.parametrize(
-    ("code", "word"),
-    [(ReasonCode.NO_EVENTS, "not recorded"), (ReasonCode.NO_GPU, "does not apply")],
-)
-def test_what_was_not_recorded_is_not_called_inapplicable(code, word):
-    report = reports.report_of((reports.skipped("GPUPower", code, "Nothing."),))
-    assert rule_state("GPUPower", report).word == word
-
-
-def test_the_words_of_a_rule_are_not_listed_as_evidence(busy):
-    html = _html(views.section(busy, "batch-size"))
-    assert "About this analysis" not in html
-    assert batch_size.RULE.about.checks in html
-    assert "How to read it" in html
-
-
 def test_a_finding_links_to_its_exhibit_or_else_to_its_section(busy):
     with_exhibit = busy.findings[0]
     card = card_of(with_exhibit.rule, with_exhibit.finding, busy)
@@ -400,19 +383,6 @@ def test_losses_are_named_on_the_first_screen_and_listed_worst_first(busy):
     names = [row.name for row in quality_rows(busy)]
     assert names[:3] == ["files read", "bytes lost", "lines broken"]
     assert "could not be used" not in _html(views.header(reports.healthy_report()))
-
-
-def test_a_long_list_of_remarks_is_folded_with_a_count(busy):
-    notes = notes_of(busy)
-    assert (len(notes.first), len(notes.folded)) == (12, 19)
-    assert "19 more remarks" in _html(views.data_quality(busy))
-
-
-def test_the_appendix_says_how_to_take_the_advice(busy):
-    html = _html(views.appendix(busy))
-    assert "for information" in html
-    assert "0.1.0" in html
-    assert "5f1c0ffee0ddba11" in html
 
 
 def test_hostile_names_are_text_everywhere():

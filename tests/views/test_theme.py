@@ -94,14 +94,6 @@ def test_a_name_says_what_it_is_about(name, hue):
     assert hue_of(name) == hue
 
 
-def test_names_that_say_nothing_follow_their_chart():
-    assert inks(["algo-1", "algo-2"], "cpu_usage") == (
-        Ink(hue="cpu", index=0),
-        Ink(hue="cpu", index=1),
-    )
-    assert inks(["a"], "nothing") == (Ink(hue="other", index=0),)
-
-
 def test_the_data_loader_has_one_colour_in_all_pictures_of_a_trace():
     budget = inks(["compute", "cpu_input", "host_late", "kernel_gap"], "budget")
     causes = inks(["GPU busy", "waits for the data loader", "host late: optimizer"], "idle_shares")

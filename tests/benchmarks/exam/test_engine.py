@@ -28,16 +28,8 @@ def two_cores(world: World) -> Shared:
     return Shared(world, 2.0, most_each=1.0)
 
 
-def test_a_process_gets_one_core_at_most() -> None:
-    assert run_uses(two_cores, (1.0, 3.0, 1)) == [4.0]
-
-
 def test_three_processes_share_two_cores_until_one_is_done() -> None:
     assert run_uses(two_cores, (0, 2, 1), (0, 2, 1), (0, 4, 1)) == pytest.approx([3.0, 3.0, 5.0])
-
-
-def test_threads_count_as_users_each() -> None:
-    assert run_uses(two_cores, (0, 2, 3), (0, 2, 1)) == pytest.approx([4.0, 4.0])
 
 
 def test_what_is_shared_may_change_its_capacity_and_loses_time_when_crowded() -> None:

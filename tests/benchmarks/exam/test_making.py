@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.exam.__main__ import DEFAULT_JOBS, seed_of_rules
+from benchmarks.exam.__main__ import DEFAULT_JOBS
 from benchmarks.exam.analyse import analyse
 from benchmarks.exam.causes import PLANTABLE, VISIBILITY, Input, Sight
 from benchmarks.exam.faults import FAULTS
@@ -17,7 +16,6 @@ from benchmarks.exam.making import Order, all_pairs, changed, drafted, make, ord
 from benchmarks.exam.recording import write_recording
 from benchmarks.exam.sensitivity import thresholds
 from benchmarks.exam.setup import Recorded
-from benchmarks.exam.tables import put_between, sight_table
 from benchmarks.exam.training import Run
 from reportgen.results.causes import Cause
 
@@ -28,12 +26,6 @@ def order_of(*causes: Cause, number: int = 1, healthy: str = "") -> Order:
     return Order(number=number, seed=SEED, causes=causes, healthy_kind=healthy, share_ratio=0.2)
 
 
-def test_a_seed_orders_the_same_jobs_again():
-    assert orders_of(4, 60) == orders_of(4, 60)
-    assert orders_of(4, 60) != orders_of(5, 60)
-    assert seed_of_rules() >= 0
-
-
 def test_every_cause_is_planted_alone_and_nearly_every_pair_once():
     orders = orders_of(1, DEFAULT_JOBS)
     alone = Counter(order.causes[0] for order in orders if len(order.causes) == 1)
@@ -42,20 +34,6 @@ def test_every_cause_is_planted_alone_and_nearly_every_pair_once():
     pairs = [order.causes for order in orders if len(order.causes) == 2]
     assert len(set(pairs)) == len(pairs) >= 0.9 * len(all_pairs())
     assert sum(not order.causes for order in orders) >= 0.33 * len(orders)
-
-
-def test_it_is_argued_what_each_input_can_tell_about_each_cause():
-    assert {cause for cause, _ in VISIBILITY} == set(PLANTABLE)
-    assert all(VISIBILITY[key].because.endswith(".") for key in VISIBILITY)
-    page = Path(__file__).parents[3] / "docs" / "diagnosis.md"
-    assert sight_table() in page.read_text(encoding="utf-8")
-
-
-def test_text_is_put_between_the_markers_and_nowhere_else():
-    page = "a <!-- x: begin --> old <!-- x: end --> b"
-    assert put_between(page, "x", "new") == "a <!-- x: begin -->\n\nnew\n<!-- x: end --> b"
-    with pytest.raises(ValueError, match="y: begin"):
-        put_between(page, "y", "new")
 
 
 def test_thresholds_are_parameters_of_rules_and_constants_of_modules():

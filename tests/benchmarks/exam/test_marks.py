@@ -10,7 +10,7 @@ from benchmarks.exam.analyse import Answer, Told
 from benchmarks.exam.causes import Input, Sight
 from benchmarks.exam.marks import Result, mark
 from benchmarks.exam.tables import misses, report_of
-from benchmarks.exam.truth import UNSIZED, Planted, Truth
+from benchmarks.exam.truth import Planted, Truth
 from reportgen.results.causes import Cause
 
 START_S = 1_000_000.0
@@ -88,12 +88,6 @@ def test_a_cause_behind_another_is_named_but_not_first():
     assert not got.is_first
 
 
-def test_a_second_finding_of_the_same_cause_does_not_push_back_the_smaller_fault():
-    large = replace(SAID, cause="slow_worker", node="algo-2", device="algo-2-27")
-    marks = marks_of(large, large, SAID, planted=(PAUSE, LAGGARD))
-    assert [got.is_first for got in marks] == [True, True]
-
-
 def test_the_larger_of_two_faults_must_come_first():
     large = replace(SAID, cause="slow_worker", node="algo-2", device="algo-2-27")
     marks = marks_of(SAID, large, planted=(PAUSE, LAGGARD))
@@ -136,19 +130,6 @@ def test_a_time_must_cover_the_pause_and_not_far_more(start_s, end_s, is_right):
     assert marks_of(told)[0].is_time_right is is_right
 
 
-def test_no_time_is_right_for_what_acts_in_the_whole_loop():
-    told = replace(SAID, cause="slow_worker", node="algo-2", start_s=None, end_s=None)
-    assert marks_of(told, planted=(LAGGARD,))[0].is_time_right
-
-
-def test_a_fault_without_a_share_has_no_error():
-    planted = replace(PAUSE, share_ratio=None)
-    (got,) = marks_of(SAID, planted=(planted,))
-    assert got.is_named
-    assert got.error_ratio is None
-    assert planted.size == UNSIZED
-
-
 def test_a_cause_that_may_be_behind_an_effect_is_listed():
     planted = replace(PAUSE, sight=Sight.EFFECT_ONLY)
     told = replace(SAID, cause="gpu_swings", possible_causes=("io_wait", "long_pause"))
@@ -157,13 +138,6 @@ def test_a_cause_that_may_be_behind_an_effect_is_listed():
     assert got.is_effect
     assert not got.is_named
     assert not got.is_counted
-
-
-@pytest.mark.parametrize(
-    ("share", "size"), [(0.02, "below 3 %"), (0.04, "3-5 %"), (0.05, "5-12 %"), (0.12, ">12 %")]
-)
-def test_a_share_belongs_to_one_size(share, size):
-    assert replace(PAUSE, share_ratio=share).size == size
 
 
 def test_the_tables_count_alarms_of_healthy_jobs_and_rules_that_broke():
@@ -180,14 +154,6 @@ def test_the_tables_count_alarms_of_healthy_jobs_and_rules_that_broke():
     assert "RULE BROKE: StepOutlier" in misses(results)
 
 
-def test_of_two_faults_about_as_large_either_may_come_first():
-    alike = replace(LAGGARD, share_ratio=0.1)
-    slow = replace(SAID, cause="slow_worker", node="algo-2", device="algo-2-27")
-    for told in ((SAID, slow), (slow, SAID)):
-        marks = marks_of(*told, planted=(PAUSE, alike))
-        assert [got.is_first for got in marks] == [True, True]
-
-
 def test_a_first_warning_is_wrong_if_it_neither_is_a_fault_nor_lists_one():
     other = replace(SAID, cause="gpu_swings")
     listing = replace(other, possible_causes=("long_pause",))
@@ -195,12 +161,3 @@ def test_a_first_warning_is_wrong_if_it_neither_is_a_fault_nor_lists_one():
         answer = Answer(told=(first, SAID), failed_rules=())
         result = Result(truth=truth_with(PAUSE), answer=answer, marks=marks_of(first, SAID))
         assert result.has_wrong_first is is_wrong
-
-
-def test_where_events_were_recorded_in_a_part_the_finding_may_speak_of_it():
-    part = replace(LAGGARD, seen_s=(100.0, 150.0))
-    told = replace(
-        SAID, cause="slow_worker", node="algo-2", start_s=START_S + 100, end_s=START_S + 150
-    )
-    assert marks_of(told, planted=(part,))[0].is_time_right
-    assert not marks_of(told, planted=(LAGGARD,))[0].is_time_right

@@ -213,12 +213,6 @@ def test_views_and_virtual_tables_are_no_tables(tmp_path: Path) -> None:
         assert "NVTX_EVENTS" not in opened.tables
 
 
-def test_a_folder_of_parquet_files_is_read_whatever_its_name(tmp_path: Path) -> None:
-    folder = training().write(tmp_path / "odd '[x]*?_pqtdir")
-    with unchanged(folder):
-        assert n_kernels(folder) == 1232
-
-
 def test_a_broken_parquet_file_is_damage_and_the_others_are_read(tmp_path: Path) -> None:
     folder = training().write(tmp_path / "report_pqtdir")
     broken = folder / "NVTX_EVENTS.parquet"

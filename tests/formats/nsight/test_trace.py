@@ -169,12 +169,6 @@ def test_names_of_ranges_tell_steps(report: ReportTables, tmp_path: Path, name: 
     assert read(report, tmp_path).tables.steps.number.tolist() == [0, 1, 2]
 
 
-def test_registered_texts_are_looked_up(report: ReportTables, tmp_path: Path) -> None:
-    row: Row = {**span(0, 5), **THREAD, "eventType": 59, "domainId": 0}
-    report.add("NVTX_EVENTS", **row, textId=report.text("registered"))
-    assert slices_of(read(report, tmp_path)) == [("registered", SliceKind.ANNOTATION, 0, 5)]
-
-
 def test_a_range_that_never_ended_is_left_out_and_counted(
     report: ReportTables, tmp_path: Path
 ) -> None:

@@ -39,12 +39,6 @@ def n_steps(folder: Path) -> int:
     return len(reportgen.open(str(folder)).framework_metrics(processes=TRAIN))
 
 
-def test_nothing_is_written_before_the_first_step(made: Output, tmp_path: Path) -> None:
-    made.add(Event("DataLoaderIter", "wait", 1, 2))
-    made.flush()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_is_written_is_read_back(made: Output, tmp_path: Path) -> None:
     made.begin()
     for number in range(30):

@@ -47,13 +47,6 @@ def test_after_the_first_step_marks_wait_for_the_writer(recorder: Recorder) -> N
     assert recorder.steps.n_steps == 6
 
 
-def test_marks_are_taken_at_the_end_at_the_latest(recorder: Recorder) -> None:
-    train(recorder, 3)
-    recorder.finish()
-
-    assert recorder.output.card["n_steps"] == 3
-
-
 def test_while_a_trace_is_wanted_marks_are_taken_at_once(tmp_path: Path) -> None:
     recorder = recorder_in(tmp_path, trace="50:60")
     train(recorder, 3)

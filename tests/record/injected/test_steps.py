@@ -72,14 +72,6 @@ def test_samples_of_all_batches_of_a_step_count_and_most_steps_decide(loop: Loop
     assert loop.steps.samples_per_step() == 64
 
 
-def test_without_sizes_of_batches_no_step_has_samples(loop: Loop) -> None:
-    loop.wait(100)
-    loop.optimizer(150)
-    loop.finish()
-
-    assert loop.steps.samples_per_step() == 0
-
-
 def test_the_parts_of_a_step_are_wait_forward_rest_and_optimizer(loop: Loop) -> None:
     loop.wait(100)
     loop.forward(120)
@@ -229,14 +221,6 @@ def test_without_anything_better_the_period_of_the_loader_counts(n: int, loop: L
     assert loop.finish() == [("GLOBAL", i, 100 * i + 10, 100 * i + 100) for i in range(n)]
 
 
-def test_batches_before_the_training_are_no_steps(loop: Loop) -> None:
-    for at in (100, 200, 300):
-        loop.wait(at)
-    loop.forward(320)
-    loop.optimizer(350)
-    assert [made[0] for made in loop.finish()] == ["TRAIN"]
-
-
 def test_boundaries_give_the_number_of_the_next_step(loop: Loop) -> None:
     for at in (100, 200, 300):
         loop.wait(at)
@@ -260,14 +244,6 @@ def test_the_backward_pass_lasts_from_the_output_to_its_end(loop: Loop) -> None:
         ("Optimizer", 200, 210),
         ("AfterStep", 210, 300),
     ]
-
-
-def test_a_backward_pass_through_nothing_that_was_seen_is_no_part(loop: Loop) -> None:
-    loop.steps.backward_began(140)
-    loop.steps.backward_ended(170)
-    loop.wait(200)
-
-    assert [phase for phase, *_ in loop.phases()] == ["DataLoaderIter"]
 
 
 def test_between_two_epochs_lies_what_follows_the_batch_that_never_came(loop: Loop) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -34,17 +33,6 @@ def test_overlapping_steps_never_make_others_negative() -> None:
     details = details_of((TRAIN, TRAIN, 0, 6), (TRAIN, TRAIN, 4, 10))
 
     assert details["phase"] == {TRAIN: 100.0, "others": 0.0}
-
-
-def test_each_worker_has_its_own_gaps() -> None:
-    # One has a gap of 2 s, the other none: 2 of 12 + 8 s, although one of them is always in a step.
-    details = details_of(
-        (TRAIN, TRAIN, 0, 5, {"worker": "algo-1-1"}),
-        (TRAIN, TRAIN, 7, 12, {"worker": "algo-1-1"}),
-        (TRAIN, TRAIN, 0, 8, {"worker": "algo-1-2"}),
-    )
-
-    assert details["phase"] == {TRAIN: 90.0, "others": 10.0}
 
 
 def test_the_bottleneck_rules_leave_out_the_time_between_steps() -> None:
@@ -175,9 +163,3 @@ def test_nodes_add_up() -> None:
     assert merged.step_ns == {TRAIN: 8_000_000_000}
     assert merged.others_ns == 2_000_000_000
     assert merged.general_ns == {"Forward": 1_000_000_000}
-
-
-def test_a_breakdown_can_travel() -> None:
-    breakdown = breakdown_of(span_table([(TRAIN, TRAIN, 0, 3), ("cpu_functions", "a", 0, 1)]))
-
-    assert pickle.loads(pickle.dumps(breakdown)) == breakdown

@@ -38,15 +38,6 @@ def test_steps_of_all_stretches_add_up_to_all_steps() -> None:
     assert n_steps == pytest.approx(128, abs=0.6)
 
 
-def test_a_pause_has_no_steps() -> None:
-    before = step_rows([0.1] * 150, every_s=0.5)
-    after = step_rows([0.1] * 150, every_s=0.5, start_s=START_S + 200, first=150)
-    rates = [row["algo-1-27"] for row in rows_of(run(RULE, node(before + after)), "step_pace")]
-
-    assert 0.0 in rates
-    assert rates[1] == pytest.approx(2.0, rel=0.06)
-
-
 def test_samples_per_second_follow_from_the_batch_size() -> None:
     rows = [
         *step_rows([0.1] * 201, every_s=0.5),

@@ -1,7 +1,6 @@
 """What each kind of chart shows, before it is drawn."""
 
 import base64
-import math
 import struct
 from dataclasses import replace
 
@@ -19,7 +18,7 @@ from reportgen.views.charts import (
     shares,
     spans,
 )
-from reportgen.views.charts.arrays import float64, stepped, stepped_outline
+from reportgen.views.charts.arrays import stepped, stepped_outline
 from reportgen.views.charts.layout import ChartContext, unit_scale
 from tests.views import reports
 
@@ -31,12 +30,6 @@ def unpacked(packed):
     code = {"f4": "f", "f8": "d"}[packed["dtype"]]
     content = base64.b64decode(packed["bdata"])
     return list(struct.unpack(f"<{len(content) // struct.calcsize(code)}{code}", content))
-
-
-def test_typed_arrays_hold_exact_doubles_and_nan_for_absent():
-    first, second = unpacked(float64([1_783_071_000_123.0, None]))
-    assert first == 1_783_071_000_123.0
-    assert math.isnan(second)
 
 
 def test_instants_are_texts_for_plotly_which_takes_numbers_for_local_time():
@@ -105,19 +98,6 @@ def test_the_value_of_a_bucket_stands_over_its_whole_width_and_not_over_a_gap():
     assert values == [5.0, 5.0, None, 6.0, 7.0, 7.0]
 
 
-def test_a_band_keeps_minimum_mean_and_maximum_of_each_line():
-    made = reports.drawn(
-        ExhibitKind.BAND,
-        ("time_s", "s", [1.0]),
-        ("gpu0_min", "%", [2.0]),
-        ("gpu0_mean", "%", [50.0]),
-        ("gpu0_max", "%", [98.0]),
-        exhibit_id="gpu",
-    )
-    (line,) = band.info(made, UNIX).bands
-    assert (line.name, line.low, line.mean, line.high) == ("gpu0", [2.0], [50.0], [98.0])
-
-
 def test_many_bands_share_one_envelope_from_lowest_to_highest():
     made = reports.band("gpu", "x", {f"gpu{at}": (40 + at, 10) for at in range(8)})
     drawing = band.draw(made, UNIX)
@@ -174,13 +154,6 @@ def test_a_roofline_has_a_dot_for_each_row_with_a_place_and_a_roof_for_each_form
     assert unpacked(slope["x"]) == pytest.approx((0.5 / 3, 989.4 / 3.35, 1800.0))
     assert unpacked(slope["y"]) == pytest.approx((0.5 / 3 * 3.35, 989.4, 989.4))
     assert set(unpacked(flat["y"])) == {67.0}
-
-
-def test_the_area_of_a_dot_is_its_time_on_axes_of_powers_of_ten():
-    figure = roofline.draw(reports.roofline(), RELATIVE).figure
-    marker = figure["data"][-1]["marker"]
-    assert marker["sizemode"] == "area"
-    assert figure["layout"]["xaxis"]["type"] == figure["layout"]["yaxis"]["type"] == "log"
 
 
 def test_spans_are_placed_on_their_lanes_with_their_length():

@@ -40,19 +40,6 @@ def test_a_part_that_is_all_has_its_share_in_the_middle() -> None:
     assert (sector.x, sector.y, sector.label) == (0, 0, "100.0 %")
 
 
-def test_parts_of_nothing_have_no_pie_but_their_table() -> None:
-    nothing = reports.drawn(
-        ExhibitKind.SHARES,
-        ("part", "", ["a"]),
-        ("time_s", "s", [0.0]),
-        ("pct", "%", [0.0]),
-        title="Parts",
-    )
-    html = exhibit_block(nothing, UNIX).html
-    assert "rg-pie" not in html
-    assert "<table" in html
-
-
 @pytest.mark.parametrize(("n_parts", "n_sectors"), [(2, 2), (8, 8), (9, 8), (30, 8)])
 def test_of_more_than_eight_parts_the_smallest_are_one(n_parts: int, n_sectors: int) -> None:
     made = reports.shares("s", "x", {f"part {at}": 40.0 - at for at in range(n_parts)})

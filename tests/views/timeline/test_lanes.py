@@ -65,13 +65,6 @@ def test_a_findings_time_is_told_from_the_start_of_the_file():
     assert [round(int(edge) / 1e3) for edge in (spot.start_ns, spot.end_ns)] == [2_000, 3_000]
 
 
-def test_parts_of_several_clocks_are_shown_without_a_time():
-    made = training_file()
-    made.is_unix, made.start_ns = False, 0
-    where = Where(node="rank 1", start_s=0.001, end_s=0.002)
-    assert spot_of(where, made.packed()) == Spot(node="rank 1")
-
-
 def test_a_report_without_a_timeline_has_no_section_and_no_links():
     report = traces.traced_report()
     assert timeline(report).blocks == ()
