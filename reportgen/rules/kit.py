@@ -52,6 +52,9 @@ CRITICAL_FROM_RATIO = 0.5
 CHEAP_RATIO = 0.03
 """A cost below 3 % of the loop is no fault: the checkpoints, logs and evaluations of a
 healthy job cost as much, and of many steps with plain random scatter some are always slow."""
+UNDECIDED_FROM_RATIO = 0.25
+"""Where GPUs are unused for a quarter of the time, and what may be the cause takes as much, silence
+would say that nothing is wrong, also where samples do not show that these are the same times."""
 FIND_BREAKS = """They run outside of the compiled code: find the graph breaks with
     TORCH_LOGS=graph_breaks."""
 """Advice on what torch.compile fuses, for a model that is compiled."""

@@ -441,10 +441,12 @@ def test_memory_that_is_not_pinned_costs_the_time_from_a_batch_to_its_step(
 
 
 @pytest.mark.parametrize(
-    ("use_pct", "is_open"), [(70.0, True), (97.0, False)], ids=["a third unused", "well used"]
+    ("use_pct", "is_open", "severity"),
+    [(70.0, True, Severity.WARNING), (80.0, True, Severity.INFO), (97.0, False, Severity.INFO)],
+    ids=["a third unused", "a fifth unused", "well used"],
 )
 def test_where_samples_do_not_show_whether_gpus_wait_for_copies_it_says_so(
-    use_pct: float, is_open: bool
+    use_pct: float, is_open: bool, severity: Severity
 ) -> None:
     """Each sample holds whole cycles, so the use differs by chance alone."""
     rows = [
@@ -458,7 +460,7 @@ def test_where_samples_do_not_show_whether_gpus_wait_for_copies_it_says_so(
     found = finding(result, "DL-3")
 
     assert found is not None
-    assert found.severity is Severity.INFO
+    assert found.severity is severity
     assert found.measured == pytest.approx(100 - use_pct, abs=0.5)
     assert ("do not show" in found.text) is is_open
     assert ("save almost nothing" in found.text) is not is_open

@@ -292,8 +292,9 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     severity = Severity.WARNING if _matters(job, params) else Severity.INFO
     if job.setup and job.setup.pin_memory is False and job.has_gpu:
         share, most = (job.ratio_of(ns) for ns in (job.hand_over_ns, job.hand_over_most_ns))
-        is_costly = 100 * share >= params.wait_pct
-        is_open = not is_costly and 100 * most >= params.wait_pct
+        is_shown = 100 * share >= params.wait_pct
+        is_open = not is_shown and 100 * most >= params.wait_pct
+        is_costly = is_shown or most >= kit.UNDECIDED_FROM_RATIO
         yield _tell(
             texts.NOT_PINNED,
             job,
@@ -303,8 +304,8 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             is_crossed=is_costly,
             severity=kit.fault_severity(share) if is_costly else Severity.INFO,
             share=most if is_costly else None,
-            so="" if is_costly else texts.NOT_SHOWN if is_open else texts.SAVES_NOTHING,
-            advice=None if is_costly or is_open else texts.PIN_LATER,
+            so="" if is_shown else texts.NOT_SHOWN if is_open else texts.SAVES_NOTHING,
+            advice=None if is_shown or is_open else texts.PIN_LATER,
         )
     if job.is_pipeline_known and not job.has_prefetch:
         cost = job.ratio if severity is Severity.WARNING else None

@@ -121,9 +121,6 @@ UNDECIDED = replace(
 """The GPUs are unused for as long, and the samples do not show whether these are the same times; or
 waits for batches are unknown."""
 WITHOUT_STEP = replace(UNDECIDED, cause=results.Cause.HOST_BOUND)
-UNDECIDED_FROM_RATIO = 0.25
-"""Where a quarter of the time lies between steps and as much of the GPUs' time is unused, silence
-would say that nothing is wrong."""
 KNOWN = " Without waits for batches and single pauses, {rest:pct} of this time is left."
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
 PASSES = kit.Message(
@@ -310,7 +307,7 @@ def _share_between(between_pct: float, job: FrameworkSums) -> Finding | None:
     share = max(regular, default=between_pct / 100)
     undecided = [item for item in job.between if item.loop_ns and not item.is_decided]
     unused = [min(item.open_ratio, item.unused_ratio) for item in undecided]
-    is_short = max(unused, default=0.0) >= UNDECIDED_FROM_RATIO
+    is_short = max(unused, default=0.0) >= kit.UNDECIDED_FROM_RATIO
     effect = UNDECIDED if any(item.has_gpu for item in undecided) else WITHOUT_STEP
     most = max((item.most_unused_ratio for item in job.between if item.loop_ns), default=1.0)
     return (effect if is_short else BETWEEN_STEPS).finding(
