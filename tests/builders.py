@@ -141,10 +141,7 @@ _DEFAULTS: Mapping[str, object] = {
 
 
 def span_table(
-    rows: Sequence[Row],
-    *,
-    worker: str = "algo-1-27",
-    source: str = SpanSource.PYTHON,
+    rows: Sequence[Row], *, worker: str = "algo-1-27", source: str = SpanSource.PYTHON
 ) -> SpanTable:
     """Return events from rows of (phase, name, start_s, end_s[, more]), seconds since 1970.
 

@@ -7,15 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.following import (
-    ROOT,
-    append_line,
-    changed_files,
-    copy_project,
-    follow,
-    named_files,
-    run,
-)
+from tests.following import ROOT, append_line, changed_files, copy_project, follow, named_files, run
 
 PAGE = ROOT / "docs" / "adding-a-format.md"
 MOST_FILES = 5

@@ -9,15 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = (
-    "reportgen",
-    "tests",
-    "templates",
-    "docs",
-    "report_notebook",
-    "benchmarks",
-    "sample_data",
-)
+ROOMS = ("reportgen", "tests", "templates", "docs", "report_notebook", "benchmarks", "sample_data")
 SUFFIXES = {".py", ".md", ".js", ".css", ".html", ".j2", ".ipynb", ".toml"}
 
 ABSENT = re.compile(

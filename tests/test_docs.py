@@ -115,18 +115,3 @@ def test_every_document_has_a_place_in_the_site() -> None:
     placed = re.findall(r"^ +- [^:]+: (\S+\.md)$", site, re.MULTILINE)
     roots = {"ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
     assert sorted(placed) == sorted(roots | {path.name for path in ROOT.glob("docs/*.md")})
-
-
-def test_no_document_holds_marks_of_a_merge() -> None:
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
-        assert not re.search(
-            r"^(<<<<<<<|=======|>>>>>>>)", path.read_text(encoding="utf-8"), re.MULTILINE
-        )
-
-
-def test_what_the_readme_runs_on_sample_data_is_there() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = re.findall(r"\bsample_data/[\w/.-]+", readme)
-    assert named
-    for path in named:
-        assert (ROOT / path).exists(), path

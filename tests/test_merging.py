@@ -40,11 +40,7 @@ def test_measurements_merge_as_their_fields_declare() -> None:
     two = Copies(rank=1, n_ops=2, deepest=3, names=("y", "x"), spent_ns={"d2h": 3, "p2p": 4})
 
     assert merge([one, two]) == Copies(
-        rank=0,
-        n_ops=3,
-        deepest=5,
-        names=("x", "y", "x"),
-        spent_ns={"h2d": 1, "d2h": 5, "p2p": 4},
+        rank=0, n_ops=3, deepest=5, names=("x", "y", "x"), spent_ns={"h2d": 1, "d2h": 5, "p2p": 4}
     )
     assert merge([one]) == one
 
@@ -78,10 +74,6 @@ def test_rows_of_a_code_keep_their_order() -> None:
     found = [(code, rows.tolist()) for code, rows in rows_by_code(np.array([7, 3, 7, 3]))]
 
     assert found == [(3, [1, 3]), (7, [0, 2])]
-
-
-def test_no_rows_make_no_groups() -> None:
-    assert list(rows_by_code(np.empty(0, dtype=np.int64))) == []
 
 
 def test_joint_codes_are_equal_only_where_all_columns_are() -> None:

@@ -81,10 +81,6 @@ def test_the_lanes_add_little_to_a_page():
     assert len(pack(joined(FOLDER / "lanes.js"))) <= 27_500
 
 
-def test_a_script_that_is_no_module_loses_its_comments():
-    assert joined(FOLDER / "before_paint.js").startswith("{\nconst root")
-
-
 @pytest.mark.parametrize("entry", sorted(path.name for path in FOLDER.glob("*.js")))
 def test_the_wheel_has_the_joined_text_of_each_script_that_a_page_embeds(entry, tmp_path):
     build = module_at(".ci/built_scripts.py")
@@ -98,12 +94,3 @@ def test_the_wheel_has_the_joined_text_of_each_script_that_a_page_embeds(entry, 
         assert path.read_text("utf-8") == joined(FOLDER / entry) == joined(path)
     hook.finalize("standard", data, "")
     assert not any(path.exists() for path in packed.values())
-
-
-def test_an_editable_install_joins_when_a_page_is_made(tmp_path):
-    build = module_at(".ci/built_scripts.py")
-    hook = build.BuiltScripts(str(tmp_path), {}, None, None, str(tmp_path), "wheel")
-    data: dict[str, dict[str, str]] = {"force_include": {}}
-    hook.initialize("editable", data)
-    hook.finalize("editable", data, "")
-    assert not data["force_include"]

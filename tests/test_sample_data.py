@@ -17,7 +17,7 @@ from reportgen.intake import discover, read
 from reportgen.rules.registry import all_rules
 from reportgen.rules.runner import judge_all, measure_part
 from reportgen.rules.settings import resolve_params
-from sample_data.make import is_made, main, make_job, parse_specs
+from sample_data.make import make_job, parse_specs
 from sample_data.spec import NAMED_JOBS, Fault, JobSpec
 
 KEYS = ["Type", "Name", "Dimension", "Value", "NodeId", "Timestamp"]
@@ -123,14 +123,6 @@ def test_named_jobs_are_small_enough_to_mail(named: dict[str, Path]) -> None:
         assert packed.tell() < 500_000
 
 
-def test_steps_shorter_than_the_interval_leave_open_how_the_gpu_looks(tmp_path: Path) -> None:
-    faults = frozenset({Fault.INPUT_BOUND})
-    blurred = JobSpec(name="x", interval_ms=1000, duration_s=1200.0, faults=faults)
-    truth = truth_of(make_job(blurred, output=tmp_path))
-    assert truth["expect_any"] == [["GPU-1", "GPU-2", "BATCH-1"]]
-    assert not {"GPU-1", "GPU-2", "BATCH-1"} & {*truth["expect"], *truth["forbid"]}
-
-
 def findings_of(job: Path) -> set[str]:
     rules = all_rules()
     params = resolve_params(rules, {})
@@ -200,30 +192,6 @@ def test_the_rules_find_every_fault_at_other_sizes(
     job = make_job(spec, output=tmp_path)
     assert expect is None or truth_of(job)["expect"] == expect.split()
     assert_truth_is_told(job)
-
-
-def test_a_finished_job_is_not_made_twice(tmp_path: Path) -> None:
-    args = ["--name", "x", "--hours", "0.02", "--output", str(tmp_path)]
-    args += ["--steps-per-second", "0"]
-    assert main(args) == 0
-    before = (tmp_path / "x" / "truth.json").stat().st_mtime_ns
-    assert main(args) == 0
-    assert (tmp_path / "x" / "truth.json").stat().st_mtime_ns == before
-    (spec,), _ = parse_specs(args)
-    assert is_made(spec, output=tmp_path)
-    assert not is_made(replace(spec, seed=7), output=tmp_path)
-    (tmp_path / "x" / "truth.json").write_text("{")
-    assert not is_made(spec, output=tmp_path)
-
-
-def test_options_change_a_named_job_or_make_a_new_one() -> None:
-    specs, _ = parse_specs([])
-    assert [spec.name for spec in specs] == ["healthy", "callback", "input_bound", "straggler"]
-    (spec,), _ = parse_specs(["straggler", "--nodes", "3", "--fault", "gap", "--fault", "callback"])
-    assert (spec.name, spec.nodes, spec.gpus) == ("straggler", 3, 2)
-    assert spec.faults == {Fault.GAP, Fault.CALLBACK}
-    (spec,), _ = parse_specs(["--gpus", "8", "--cores", "96", "--hours", "24", "--interval", "100"])
-    assert (spec.name, spec.n_ticks) == ("custom", 864_000)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,7 @@ COLOURS = ("color-contrast", "link-in-text-block")
 RULES: dict[str, dict[str, Any]] = {
     "light": {"rules": {"target-size": {"enabled": True}}},
     "dark": {"runOnly": {"type": "rule", "values": list(COLOURS)}},
-    "phone": {
-        "rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}},
-    },
+    "phone": {"rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}}},
 }
 """All rules once; what a theme or a width can change, again: with all folds open on the phone.
 Contrast takes axe the longest."""

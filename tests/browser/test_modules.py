@@ -90,11 +90,7 @@ def test_steps_between_those_with_a_known_start_are_estimated(page):
 def test_a_curve_has_no_value_behind_the_end_of_a_stretch(page):
     points = [{"x": 1, "y": 5}, {"x": 2, "y": 5}, {}, {"x": 7, "y": 6, "tx": "3"}, {"x": 9, "y": 6}]
     found = run(page, "axis_words", "own.standing(it)", points)
-    assert found == {
-        "x": [1, 2, 7, 9],
-        "y": [5, None, 6, None],
-        "step": ["", "", "3", ""],
-    }
+    assert found == {"x": [1, 2, 7, 9], "y": [5, None, 6, None], "step": ["", "", "3", ""]}
 
 
 def test_many_curves_are_said_by_their_lowest_and_highest(page):
@@ -250,10 +246,7 @@ def test_folded_groups_hide_what_is_in_them(page):
         ("own.timeText(71e9)", "1 min 11 s"),
         ("own.amountText(2090000000, 'bytes')", "2.09 GB"),
         ("own.amountText(93.04, '%')", "93 %"),
-        (
-            "own.instantText('1694128201541000000', 2300000)",
-            "2023-09-07 23:10:01.543300 UTC",
-        ),
+        ("own.instantText('1694128201541000000', 2300000)", "2023-09-07 23:10:01.543300 UTC"),
     ],
 )
 def test_numbers_of_the_timeline_are_written_for_people(page, code, said):

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reportgen.views import theme
-from tests.browser.watching import (
-    draw,
-    opened,
-    scroll_through,
-    unfold,
-    wait_until,
-)
+from tests.browser.watching import draw, opened, scroll_through, unfold, wait_until
 
 pytestmark = pytest.mark.browser
 

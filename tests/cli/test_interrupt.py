@@ -35,10 +35,7 @@ def wait_until_it_sleeps(pid: int) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_command_that_waits_for_a_library(number: int, code: int) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", _STUCK],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", _STUCK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert known(process.stdout).readline() == "begun\n"
         wait_until_it_sleeps(process.pid)

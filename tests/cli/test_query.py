@@ -86,14 +86,8 @@ def test_questions_are_answered_as_the_json_says(report: Path) -> None:
         (first["text"], dataloader["text"]),
         (first["attributed_ratio"], dataloader["attributed_ratio"]),
         (first["exhibit"], f"Dataloader.{dataloader['exhibit']}"),
-        (
-            {row["rule"] for row in rows_of(report, "rules", "--where", "status=skipped")},
-            skipped,
-        ),
-        (
-            pairs_of(report, "StepOutlier")["metrics.step_p50_s"],
-            outlier["metrics"]["step_p50_s"],
-        ),
+        ({row["rule"] for row in rows_of(report, "rules", "--where", "status=skipped")}, skipped),
+        (pairs_of(report, "StepOutlier")["metrics.step_p50_s"], outlier["metrics"]["step_p50_s"]),
         (
             rows_of(report, "StepOutlier.steps", "--columns", "worker,phase,p50_s"),
             [

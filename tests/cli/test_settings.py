@@ -6,13 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.cli.settings import (
-    LINK,
-    PRICE,
-    communication_settings,
-    read_settings,
-    top_settings,
-)
+from reportgen.cli.settings import LINK, PRICE, communication_settings, read_settings, top_settings
 from reportgen.errors import ConfigError
 from reportgen.results import RuleId
 from reportgen.rules.base import param_specs

@@ -88,10 +88,7 @@ def report_of(
     """Return a report of framework events whose rule StepOutlier keeps the tables."""
     results = {
         "StepOutlier": RuleResult(
-            id=RuleId("StepOutlier"),
-            status=Status.OK,
-            data=tables,
-            metrics=dict(metrics or {}),
+            id=RuleId("StepOutlier"), status=Status.OK, data=tables, metrics=dict(metrics or {})
         )
     }
     for rule_id, status in {

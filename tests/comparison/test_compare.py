@@ -13,15 +13,7 @@ from reportgen.comparison import Comparison, Verdict, codec, compare, exhibits
 from reportgen.comparison.gates import met, parse_gate
 from reportgen.errors import FormatError, LocationError
 from reportgen.report import Report, Setup
-from reportgen.results import (
-    ExhibitKind,
-    RuleId,
-    RuleResult,
-    Severity,
-    Status,
-    Where,
-    exhibit,
-)
+from reportgen.results import ExhibitKind, RuleId, RuleResult, Severity, Status, Where, exhibit
 from reportgen.results.packed_columns import unpack
 from tests.comparison.builders import budget_table, finding, report_of, steps_table
 from tests.schemas import complaints
@@ -88,8 +80,7 @@ def test_the_headline_is_the_ratio_of_mean_periods(burst_ms: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slower", "verdict"),
-    [(9.61, "1.66× faster"), (16.0, "No difference"), (20.0, "1.25× slower")],
+    ("slower", "verdict"), [(9.61, "1.66× faster"), (16.0, "No difference"), (20.0, "1.25× slower")]
 )
 def test_where_samples_are_known_they_are_the_verdict(slower: float, verdict: str) -> None:
     rng = np.random.default_rng(4)

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from reportgen.comparison import Verdict, compare
-from reportgen.comparison.compare import (
-    is_mean_beyond_noise,
-    is_median_beyond_noise,
-    verdict_of,
-)
+from reportgen.comparison.compare import is_mean_beyond_noise, is_median_beyond_noise, verdict_of
 from reportgen.comparison.steps import LEAST_RATIO, difference_of
 from reportgen.report import Report
 from tests.comparison.builders import report_of, steps_table
@@ -43,9 +39,7 @@ def test_two_runs_with_noise_of_hundreds_of_steps_do_not_differ() -> None:
 
 def run(inside_ms: np.ndarray, wait_ms: float) -> Report:
     waits_ms = np.full(inside_ms.shape, wait_ms)
-    return report_of(
-        steps_table(inside_ms + waits_ms, inside_ms=inside_ms, wait_ms=waits_ms),
-    )
+    return report_of(steps_table(inside_ms + waits_ms, inside_ms=inside_ms, wait_ms=waits_ms))
 
 
 def test_waiting_is_seen_through_a_gpu_that_drifts() -> None:

@@ -101,8 +101,7 @@ def usage(node: str, p5: float, *, has_p5: bool = True) -> RuleResult:
 
 def test_percentiles_of_the_only_node_of_each_job_stand_side_by_side() -> None:
     comparison = compare(
-        job(OverallSystemUsage=usage("algo-1", 10.0)),
-        job(OverallSystemUsage=usage("node-1", 20.0)),
+        job(OverallSystemUsage=usage("algo-1", 10.0)), job(OverallSystemUsage=usage("node-1", 20.0))
     )
 
     (row,) = comparison.usage

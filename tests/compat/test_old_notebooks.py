@@ -9,12 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reportgen.compat import (
-    PandasFrame,
-    PT_dataloader_analysis,
-    TimelineCharts,
-    TrainingJob,
-)
+from reportgen.compat import PandasFrame, PT_dataloader_analysis, TimelineCharts, TrainingJob
 from reportgen.errors import ConfigError
 from tests.builders import START_S, timeline_lines, write_system, write_timeline
 from tests.shared_data import SHARED_DATA

@@ -12,15 +12,7 @@ import pytest
 from tests.builders import START_S, write_system
 from tests.docs_commands import ROOT
 from tests.end_to_end.command import run_command
-from tests.traces import (
-    START_US,
-    header,
-    kernel,
-    ranked,
-    small_events,
-    trace_text,
-    write_trace,
-)
+from tests.traces import START_US, header, kernel, ranked, small_events, trace_text, write_trace
 
 pytestmark = pytest.mark.notebook
 

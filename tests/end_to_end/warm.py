@@ -26,13 +26,7 @@ from typing import NoReturn
 import pytest
 
 _ROOT = Path(__file__).resolve().parents[2]
-_LIBRARIES = (
-    "duckdb",
-    "jupyter_client.manager",
-    "nbconvert.filters",
-    "obstore",
-    "papermill",
-)
+_LIBRARIES = ("duckdb", "jupyter_client.manager", "nbconvert.filters", "obstore", "papermill")
 """What the command imports when it needs it, beside its own modules."""
 
 

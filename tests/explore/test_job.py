@@ -14,11 +14,7 @@ import reportgen
 from reportgen.errors import ConfigError, LocationError, PlaceError
 from reportgen.explore import causes, functions_at, wait_for_job
 from reportgen.explore import job as job_module
-from reportgen.explore.frames import (
-    DATALOADER_COLUMNS,
-    FRAMEWORK_COLUMNS,
-    SYSTEM_COLUMNS,
-)
+from reportgen.explore.frames import DATALOADER_COLUMNS, FRAMEWORK_COLUMNS, SYSTEM_COLUMNS
 from reportgen.storage import DescribedJob, LocalLocation
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from tests.builders import (

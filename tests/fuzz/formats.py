@@ -39,11 +39,7 @@ from tests.fuzz.recordings import write_recording
 from tests.fuzz.saved_values import saved_values
 from tests.fuzz.strict import damaged_minute, damaged_timeline
 from tests.shared_data import SHARED_DATA
-from tests.tensorflow_traces import (
-    tensorflow_bytes,
-    tensorflow_events,
-    write_tensorflow,
-)
+from tests.tensorflow_traces import tensorflow_bytes, tensorflow_events, write_tensorflow
 from tests.traces import PID, START_US, header, kernel, launch, small_events, span, step
 
 

@@ -155,10 +155,7 @@ def test_a_folder_inside_system_names_the_folder_to_pass(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("key", "command"),
-    [
-        ("snapshot.pickle", "reportgen record --trace"),
-        ("trace.zip", "Unpack the zip archive"),
-    ],
+    [("snapshot.pickle", "reportgen record --trace"), ("trace.zip", "Unpack the zip archive")],
 )
 @pytest.mark.parametrize("is_chosen", [False, True], ids=["folder", "file"])
 def test_what_people_pass_by_mistake_is_answered_with_what_helps(

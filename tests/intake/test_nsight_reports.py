@@ -178,10 +178,7 @@ def test_a_report_in_a_bucket_is_read_as_from_disk(s3: Bucket, tmp_path: Path, n
     [
         (("-wal",), "'run.sqlite-wal' beside it holds changes."),
         (("-journal",), "'run.sqlite-journal' beside it holds changes."),
-        (
-            ("-journal", "-wal"),
-            "'run.sqlite-journal' and 'run.sqlite-wal' beside it hold changes.",
-        ),
+        (("-journal", "-wal"), "'run.sqlite-journal' and 'run.sqlite-wal' beside it hold changes."),
     ],
 )
 @pytest.mark.parametrize("place", ["disk", "bucket", "bucket/run.sqlite"])

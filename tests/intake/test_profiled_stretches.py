@@ -8,13 +8,7 @@ from pathlib import Path
 from reportgen import intake
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules import long_pause, low_gpu_utilization
-from tests.builders import (
-    START_S,
-    timeline_lines,
-    write_end_marker,
-    write_system,
-    write_timeline,
-)
+from tests.builders import START_S, timeline_lines, write_end_marker, write_system, write_timeline
 from tests.rules.samples import run
 
 TRAIN, PROFILED = "Step:ModeKeys.TRAIN", "ProfiledStep"

@@ -270,9 +270,7 @@ def test_late_samples_find_their_place_in_an_earlier_block(
     repeated = system_line("gpu0", 10, START_S + 5)
     write_minute(tmp_path, first)
     write_minute(
-        tmp_path,
-        [system_line("gpu0", 1, START_S + 60), late, repeated],
-        minute_s=START_S + 60,
+        tmp_path, [system_line("gpu0", 1, START_S + 60), late, repeated], minute_s=START_S + 60
     )
     profile = read_job(tmp_path)
     table = profile.system

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from reportgen.engine import (
-    DaskExecutor,
-    Executor,
-    LocalExecutor,
-    LostItemsError,
-    ProcessExecutor,
-)
+from reportgen.engine import DaskExecutor, Executor, LocalExecutor, LostItemsError, ProcessExecutor
 from reportgen.intake import discover
 from reportgen.pipeline import measuring
 from reportgen.pipeline.measuring import MeasuringTask, executor_for, measure

@@ -9,11 +9,7 @@ import pytest
 from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, discover, read, read_node
 from reportgen.pipeline.options import Options, check_uncut
-from reportgen.pipeline.ranges import (
-    apply_range,
-    numbered_steps,
-    range_of_steps,
-)
+from reportgen.pipeline.ranges import apply_range, numbered_steps, range_of_steps
 from reportgen.pipeline.wanted import parse_time, wanted_range
 from reportgen.profile import NodeProfile, RankTrace, TimeRange
 from tests.builders import (

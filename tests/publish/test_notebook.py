@@ -15,13 +15,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from reportgen.errors import ConfigError, OutputError, PluginError
-from reportgen.publish import (
-    ReadyKernel,
-    is_unchanged,
-    read_notebook,
-    run_notebook,
-    thresholds_of,
-)
+from reportgen.publish import ReadyKernel, is_unchanged, read_notebook, run_notebook, thresholds_of
 from reportgen.publish import kernel as kernel_module
 
 INJECTED = "injected-parameters"
@@ -111,10 +105,7 @@ def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(
     output = tmp_path / "{out}.ipynb"
 
     executed = run_notebook(
-        read_notebook(source),
-        output=output,
-        manager=kernel.manager(),
-        shows_errors=True,
+        read_notebook(source), output=output, manager=kernel.manager(), shows_errors=True
     )
 
     assert "Cell 3 of the notebook failed: ZeroDivisionError: division by zero" in caplog.text
@@ -159,12 +150,7 @@ def test_a_notebook_that_is_run_in_its_place_stays_what_it_was(
 
     with closing(ReadyKernel()) as second:
         second.start(tmp_path)
-        run_notebook(
-            read_notebook(path),
-            output=path,
-            manager=second.manager(),
-            keeps_mark=True,
-        )
+        run_notebook(read_notebook(path), output=path, manager=second.manager(), keeps_mark=True)
 
     assert is_unchanged(path) is not is_edited
 

@@ -145,12 +145,7 @@ def _hour() -> str:
 
 @pytest.mark.parametrize(
     "link",
-    [
-        "framework",
-        "framework/pevents/{hour}",
-        "framework/pevents/{hour}/p{pid}",
-        "recorder/ranks",
-    ],
+    ["framework", "framework/pevents/{hour}", "framework/pevents/{hour}/p{pid}", "recorder/ranks"],
 )
 def test_a_program_writes_into_no_planted_folder(tmp_path: Path, canaries: Path, link: str) -> None:
     out = tmp_path / "out"

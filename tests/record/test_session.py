@@ -59,9 +59,7 @@ def card(out: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_recording_is_a_job_for_the_report_and_for_analysis_by_hand(
-    tmp_path: Path,
-) -> None:
+def test_a_recording_is_a_job_for_the_report_and_for_analysis_by_hand(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with running(tmp_path):
         until(lambda: n_ticks(out) > 4, "five ticks")

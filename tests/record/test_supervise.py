@@ -10,14 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.record.running import (
-    RECORD,
-    Terminal,
-    environment,
-    python,
-    record,
-    shell_words,
-)
+from tests.record.running import RECORD, Terminal, environment, python, record, shell_words
 
 pytestmark = pytest.mark.slow
 
@@ -154,9 +147,7 @@ def test_an_interrupt_stays_ignored_for_a_job_in_the_background(tmp_path: Path) 
     code = "import signal; raise SystemExit(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
 
     answer = record(
-        *python(code),
-        cwd=tmp_path,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        *python(code), cwd=tmp_path, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
     )
 
     assert answer.returncode == 1

@@ -82,10 +82,7 @@ def test_keys_are_those_of_the_contract() -> None:
     ]
     assert tree["summary"]["training_loop_start"] is None
     assert tree["findings"][0]["rule"] == "StepOutlier"
-    assert tree["data_quality"] == {
-        "files_read": 3,
-        "notes": [{"text": "odd", "path": "a.json"}],
-    }
+    assert tree["data_quality"] == {"files_read": 3, "notes": [{"text": "odd", "path": "a.json"}]}
 
 
 def test_a_report_without_a_word_on_profiling_or_recording_is_read() -> None:

@@ -22,11 +22,11 @@ def test_the_three_phases_add_up_to_the_job() -> None:
     assert summary.initialization_in_seconds == 9.0
     assert summary.training_loop_duration_in_seconds == 90.0
     assert summary.finalization_in_seconds == 1.0
-    assert (
-        summary.initialization_pct,
-        summary.training_loop_pct,
-        summary.finalization_pct,
-    ) == (9.0, 90.0, 1.0)
+    assert (summary.initialization_pct, summary.training_loop_pct, summary.finalization_pct) == (
+        9.0,
+        90.0,
+        1.0,
+    )
 
 
 def test_without_steps_the_loop_is_unknown_and_not_zero() -> None:

@@ -113,11 +113,7 @@ def full_result() -> RuleResult:
 
 
 WORDS = PartWords(
-    names={"busy": "at work"},
-    did="worked in",
-    work=("busy",),
-    aside={},
-    groups={"Work": ("busy",)},
+    names={"busy": "at work"}, did="worked in", work=("busy",), aside={}, groups={"Work": ("busy",)}
 )
 
 

@@ -75,13 +75,7 @@ def test_arrows_come_back() -> None:
     columns = [[1, 1, 2], [3, 3, 4], [10, 10, 30], [5, 5, 5], [12, 20, 25]]
     flow, from_lane, start, to_lane, to_start = (np.array(column) for column in columns)
     packed = timeline_file.pack_columns(
-        [
-            flow,
-            from_lane,
-            differences(start - 4),
-            to_lane,
-            to_start - start,
-        ]
+        [flow, from_lane, differences(start - 4), to_lane, to_start - start]
     )
     block = {"lane": 7, "n": 3, "from": 4, "to": 9, "at": [0, len(packed)]}
     content = file_of(packed, arrows=[block])

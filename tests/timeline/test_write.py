@@ -253,10 +253,7 @@ def test_many_events_are_blocks_that_follow_one_another(tmp_path: Path) -> None:
 
 def test_a_part_without_events_has_no_strips(tmp_path: Path) -> None:
     empty = PartLanes(
-        node="rank 0",
-        origin_ns=0,
-        is_unix=False,
-        lanes=(Lane(kind=LaneKind.RANK, label="rank 0"),),
+        node="rank 0", origin_ns=0, is_unix=False, lanes=(Lane(kind=LaneKind.RANK, label="rank 0"),)
     )
     file, _ = made([empty], tmp_path)
     assert [lane["blocks"] for lane in file.header["lanes"]] == [[]]

@@ -81,13 +81,7 @@ class LaneFile:
         """Add arrows of a rank: flow, lane and start of the call, lane and start of the run."""
         table = np.asarray(sorted(rows, key=lambda row: row[2]), dtype=np.int64).reshape(-1, 5)
         flow, from_lane, from_start, to_lane, to_start = table.T
-        columns = [
-            flow,
-            from_lane,
-            np.diff(from_start, prepend=0),
-            to_lane,
-            to_start - from_start,
-        ]
+        columns = [flow, from_lane, np.diff(from_start, prepend=0), to_lane, to_start - from_start]
         at = self._add(_packed(columns))
         span = {"from": 0, "to": self.length_ns}
         self.arrows.append({"lane": lane, "n": len(table), **span, "at": at})

@@ -106,10 +106,6 @@ def test_the_data_loader_has_one_colour_in_all_pictures_of_a_trace():
 def test_a_declared_role_decides_and_names_count_where_there_is_none():
     item = exhibit("cpu_usage", ExhibitKind.SERIES, title="CPU", columns=[], role=Role.MEMORY)
     found = inks_of(item, ["gpu0", "gpu1", "disk"], [Role.STEP, None, Role.STEP])
-    assert found == (
-        Ink(hue="step", index=0),
-        Ink(hue="memory", index=0),
-        Ink(hue="step", index=1),
-    )
+    assert found == (Ink(hue="step", index=0), Ink(hue="memory", index=0), Ink(hue="step", index=1))
     plain = replace(item, role=None)
     assert [ink.hue for ink in inks_of(plain, ["gpu0", "a"])] == ["gpu", "cpu"]

@@ -19,11 +19,7 @@ WORKED = "While training, the GPUs worked in"
 
 
 def budget_report(
-    parts: dict[str, float],
-    *,
-    usd: float | None = None,
-    n_gpus: int = 2,
-    outside_s: float = 0.0,
+    parts: dict[str, float], *, usd: float | None = None, n_gpus: int = 2, outside_s: float = 0.0
 ) -> Report:
     total = sum(parts.values())
     table = reports.table(
@@ -179,9 +175,7 @@ def test_without_gpus_the_picture_is_where_an_iteration_goes():
 def test_without_gpus_and_steps_the_picture_is_of_the_cpu():
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
     usage = reports.result(
-        "OverallSystemUsage",
-        Status.OK,
-        metrics={"cpu_mean_pct": 69.7, "io_wait_mean_pct": 4.3},
+        "OverallSystemUsage", Status.OK, metrics={"cpu_mean_pct": 69.7, "io_wait_mean_pct": 4.3}
     )
     picture = picture_of(reports.report_of((skipped, usage)))
     assert picture is not None

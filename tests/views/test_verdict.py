@@ -37,10 +37,7 @@ def ended(*codes: int, status: JobStatus = JobStatus.FAILED) -> Report:
     [
         (ended(1), "ended with exit code 1 after step 213"),
         (ended(0, 3, 1), "ended with exit code 1, 3 after step 213"),
-        (
-            ended(137),
-            "ended with exit code 137 (SIGKILL, often because memory ran out) after step",
-        ),
+        (ended(137), "ended with exit code 137 (SIGKILL, often because memory ran out) after step"),
         (ended(139), "ended with exit code 139 (SIGSEGV) after step 213 (the last one recorded)"),
         (ended(), "failed after step 213"),
     ],

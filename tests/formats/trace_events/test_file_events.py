@@ -262,8 +262,7 @@ def test_an_event_that_ends_before_it_begins_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ts", "dur"),
-    [(0, -1), (1e300, 1), (-1e300, 1), (0, 1e300), (0, 10**40), (None, 1), (0, None)],
+    ("ts", "dur"), [(0, -1), (1e300, 1), (-1e300, 1), (0, 1e300), (0, 10**40), (None, 1), (0, None)]
 )
 def test_times_that_cannot_be_are_dropped_and_counted(ts: object, dur: object) -> None:
     found = read([header(), event(ts=ts, dur=dur), event(ts=1, dur=1)])  # type: ignore[arg-type]  # on purpose

@@ -90,9 +90,7 @@ def test_marks_that_nobody_takes_are_dropped_and_counted(recorder: Recorder) -> 
     assert recorder.steps.n_steps == 1 + MOST_MARKS
 
 
-def test_the_card_names_ends_of_steps_with_the_same_numbers_on_all_nodes(
-    tmp_path: Path,
-) -> None:
+def test_the_card_names_ends_of_steps_with_the_same_numbers_on_all_nodes(tmp_path: Path) -> None:
     numbers = []
     for name, n_steps in (("one", 9_000), ("other", 9_100)):
         recorder = recorder_in(tmp_path / name)
