@@ -54,9 +54,7 @@ def test_every_package_that_is_installed_with_ours_is_listed_with_a_licence() ->
         assert not re.search(r"unknown|\bA?GPL", row), row
 
 
-def test_the_sbom_names_what_is_installed_and_what_the_page_embeds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_sbom_names_what_is_installed_and_what_the_page_embeds(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     sbom = module_at(".ci/sbom.py")
     found = sbom.sbom()

@@ -165,9 +165,7 @@ def test_a_checkpoint_stands_between_steps_and_is_found_by_its_name(tmp_path: Pa
         ("straggler", "BAL-1 STRAG-1"),
     ],
 )
-def test_the_rules_find_what_was_planted_and_nothing_else(
-    named: dict[str, Path], name: str, expect: str
-) -> None:
+def test_the_rules_find_what_was_planted_and_nothing_else(named: dict[str, Path], name, expect):
     assert truth_of(named[name])["expect"] == expect.split()
     assert_truth_is_told(named[name])
 
@@ -185,9 +183,7 @@ def test_the_rules_find_what_was_planted_and_nothing_else(
         ("--gpus 0 --hours 0.2", None),
     ],
 )
-def test_the_rules_find_every_fault_at_other_sizes(
-    tmp_path: Path, options: str, expect: str | None
-) -> None:
+def test_the_rules_find_every_fault_at_other_sizes(tmp_path: Path, options, expect) -> None:
     (spec,), _ = parse_specs(options.split())
     job = make_job(spec, output=tmp_path)
     assert expect is None or truth_of(job)["expect"] == expect.split()

@@ -76,9 +76,7 @@ def test_a_text_over_several_lines_of_code_is_one_paragraph() -> None:
 
 
 @pytest.mark.parametrize(("length_s", "said"), [(78.5, "1 min 19 s"), (79.49, "1 min 19 s")])
-def test_half_a_second_is_rounded_up_as_the_script_of_the_page_does(
-    length_s: float, said: str
-) -> None:
+def test_half_a_second_is_rounded_up_as_the_script_of_the_page_does(length_s, said) -> None:
     assert format_duration(length_s) == said
 
 

@@ -23,9 +23,7 @@ from reportgen.rules.settings import resolve_params
         (Fault.SLOW_NODE, ["Host node002 is late and other ranks wait for it: "]),
     ],
 )
-def test_the_planted_rank_link_or_node_is_named(
-    tmp_path: Path, fault: Fault, said: list[str]
-) -> None:
+def test_the_planted_rank_link_or_node_is_named(tmp_path: Path, fault, said) -> None:
     write_job(tmp_path, 32, n_steps=4, fault=fault)
     params = resolve_params([collectives.RULE], {})
     job = discover(str(tmp_path), name=None)

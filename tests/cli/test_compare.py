@@ -46,9 +46,7 @@ def compare(*args: object, to: Path, formats: tuple[str, ...] = ("md",)) -> Resu
     )
 
 
-def test_it_says_what_changed_and_writes_what_was_asked(
-    jobs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_it_says_what_changed_and_writes_what_was_asked(jobs: dict[str, Path], tmp_path: Path):
     answer = compare(jobs["before"], jobs["slower"], to=tmp_path / "out")
 
     assert answer.return_value == 0
@@ -96,9 +94,7 @@ def test_codes_are_those_of_the_contract(
     assert (tmp_path / "out" / "profiler-comparison.json").exists()
 
 
-def test_findings_that_one_job_did_not_check_are_named(
-    jobs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_findings_that_one_job_did_not_check_are_named(jobs: dict[str, Path], tmp_path: Path):
     faults = {"Dataloader": [finding("DL-1", severity=Severity.CRITICAL)]}
     faulty = save(tmp_path / "faulty", report_of(steps_table(110 * STEPS), findings=faults))
     gate = ["--fail-if", "finding:new:critical", "--allow-different", "hardware"]
@@ -127,9 +123,7 @@ def test_a_baseline_may_be_the_file_itself(jobs: dict[str, Path], tmp_path: Path
     assert load(tmp_path / "out").verdict == "slower"
 
 
-def test_reports_in_a_bucket_are_compared(
-    s3: Bucket, jobs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_reports_in_a_bucket_are_compared(s3: Bucket, jobs: dict[str, Path], tmp_path: Path):
     for name in ("before", "slower"):
         s3.put_folder(jobs[name], name)
 

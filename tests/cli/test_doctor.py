@@ -29,9 +29,7 @@ def test_versions_machine_credentials_and_disk_are_listed() -> None:
     assert "cores, " in answer.output
 
 
-def test_credentials_are_named_and_never_printed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_credentials_are_named_and_never_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDSHOWN")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrSECRET")
     monkeypatch.setenv("HOME", str(tmp_path))

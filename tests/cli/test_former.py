@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -24,9 +23,7 @@ from tests.record.running import python, record
         (index, ("--make", "--update", "--output"), "--update"),
     ],
 )
-def test_an_option_without_effect_is_accepted_and_told(
-    command: click.Command, words: tuple[str, ...], told: str, tmp_path: Path
-) -> None:
+def test_an_option_without_effect_is_accepted_and_told(command, words, told, tmp_path: Path):
     write_system(tmp_path / "jobs" / "job", {"gpu0": [50.0] * 200})
     write_end_marker(tmp_path / "jobs" / "job")
     out = tmp_path / ("out.json" if command is timeline else "out")

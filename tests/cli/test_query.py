@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -162,9 +161,7 @@ def test_csv_holds_nothing_but_the_table(report: Path) -> None:
         ("part = ", lambda row: row["part"] is None),
     ],
 )
-def test_conditions_choose_rows(
-    report: Path, condition: str, is_met: Callable[[dict[str, Any]], bool]
-) -> None:
+def test_conditions_choose_rows(report: Path, condition, is_met) -> None:
     name = "GPUTimeBudget.budget"
     expected = [row for row in true_rows(report, name) if is_met(row)]
     assert rows_of(report, name, "--where", condition) == expected
@@ -187,9 +184,7 @@ def test_a_missing_value_is_never_ordered_and_comes_last(report: Path) -> None:
         (["findings", "--sort", "-naem"], "There is no column"),
     ],
 )
-def test_a_wrong_question_is_refused_with_the_nearest_name(
-    report: Path, words: list[str], message: str
-) -> None:
+def test_a_wrong_question_is_refused_with_the_nearest_name(report: Path, words, message) -> None:
     with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
         said(report, *words)
 
@@ -214,9 +209,7 @@ def test_a_rule_that_is_part_of_another_one_is_answered_with_it(report: Path) ->
 
 
 @pytest.mark.parametrize("finding", ["sys-3", "KERN-2"])
-def test_a_finding_that_is_none_any_more_is_answered_with_its_place(
-    report: Path, finding: str
-) -> None:
+def test_a_finding_that_is_none_any_more_is_answered_with_its_place(report: Path, finding) -> None:
     with pytest.raises(ConfigError, match=f"{finding.upper()} is no finding any more: see "):
         said(report, finding)
 

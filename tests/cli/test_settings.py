@@ -18,9 +18,7 @@ from reportgen.rules.settings import resolve_params
     ("parameter", "given"),
     [("top", top_settings(3)), ("communication_names", communication_settings("^mine_"))],
 )
-def test_an_option_reaches_every_rule_that_has_its_parameter(
-    parameter: str, given: dict[str, object]
-) -> None:
+def test_an_option_reaches_every_rule_that_has_its_parameter(parameter, given) -> None:
     having = {
         f"{rule.id}.{parameter}"
         for rule in BUILTIN_RULES

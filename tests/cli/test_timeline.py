@@ -73,9 +73,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
 
 
 @pytest.mark.parametrize(("options", "said"), REFUSED)
-def test_what_cannot_be_done_is_said(
-    ranks: Path, tmp_path: Path, options: list[str], said: str
-) -> None:
+def test_what_cannot_be_done_is_said(ranks: Path, tmp_path: Path, options, said) -> None:
     answer = timeline(ranks, *options, "-o", tmp_path / "a.json")
     assert said in str(answer.exception)
     assert type(answer.exception).__module__ in {"reportgen.errors", "click.exceptions"}

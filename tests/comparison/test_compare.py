@@ -235,9 +235,7 @@ def computing_in(**pct_of: float) -> Report:
         ({"Unknown": 100.0}, None),
     ],
 )
-def test_number_formats_are_equal_whoever_says_them(
-    after: dict[str, float], same: bool | None
-) -> None:
+def test_number_formats_are_equal_whoever_says_them(after, same) -> None:
     comparison = compare(computing_in(BF16=50.0, FP32=40.0, Unknown=10.0), computing_in(**after))
     (formats,) = [row for row in comparison.comparability if row.what == "number formats"]
     assert formats.same is same

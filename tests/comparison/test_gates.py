@@ -154,9 +154,7 @@ def test_another_form_is_refused(text: str) -> None:
         ("busy_ratio < 50%", "busy_ratio < -50%", "busy_ratio < 0.5"),
     ],
 )
-def test_a_percent_without_a_sign_is_refused_with_both_forms(
-    text: str, change: str, limit: str
-) -> None:
+def test_a_percent_without_a_sign_is_refused_with_both_forms(text, change, limit) -> None:
     with pytest.raises(ConfigError, match="a change or a limit") as caught:
         parse_gate(text)
 

@@ -58,9 +58,7 @@ def test_latest_data_accumulate(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(second, PandasFrame(str(tmp_path)).get_all_system_metrics())
 
 
-def test_a_job_is_opened_by_name_and_region(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_is_opened_by_name_and_region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def described(path: str) -> Described:
         return Described(name="bert-7", region="", status="", profiler_path=f"s3://b/{path}")
 

@@ -58,9 +58,7 @@ def test_a_word_of_a_plugin_is_explained_by_nothing() -> None:
 
 
 @pytest.mark.parametrize(("worker", "explains"), [("algo-2-28", False), ("algo-1-27", True)])
-def test_a_slow_worker_explains_the_rhythm_of_those_that_wait_for_it(
-    worker: str, explains: bool
-) -> None:
+def test_a_slow_worker_explains_the_rhythm_of_those_that_wait_for_it(worker, explains) -> None:
     slow = finding("STRAG-1", Severity.WARNING, 0.3, cause=Cause.SLOW_WORKER)
     rhythm = finding("PERIOD-1", Severity.WARNING, 0.05, cause=Cause.PERIODIC_SLOW_STEPS)
     slow = replace(slow, where=Where(device="algo-2-28"))
@@ -79,9 +77,7 @@ def test_a_cause_is_as_severe_as_its_symptom() -> None:
 
 @pytest.mark.parametrize("cost_ratio", [0.01, 0.3, 0.9])
 @pytest.mark.parametrize("cause", sorted(EXPLAINED_BY[SWINGS]))
-def test_an_unknown_cost_explains_nothing_that_has_one_and_raises_no_severity(
-    cost_ratio: float, cause: str
-) -> None:
+def test_an_unknown_cost_explains_nothing_that_has_one_and_raises_no_severity(cost_ratio, cause):
     known = symptom(Severity.CRITICAL, cost_ratio)
     found = diagnosed(known, finding("X-1", Severity.WARNING, cause=cause))
 
@@ -105,9 +101,7 @@ def test_what_happens_before_the_first_step_explains_nothing_in_the_loop(effect:
 
 
 @pytest.mark.parametrize(("node", "explains"), [("algo-1", True), ("algo-2", False), (None, True)])
-def test_a_gpu_that_is_never_used_explains_that_one_idles_beside_busy_cores(
-    node: str | None, explains: bool
-) -> None:
+def test_a_gpu_that_is_never_used_explains_that_one_idles_beside_busy_cores(node, explains) -> None:
     busy = replace(finding("CPU-1", Severity.WARNING, 0.5, cause=HOST), where=Where(node="algo-1"))
     unused = replace(
         finding("GPU-1", Severity.WARNING, 0.5, cause=Cause.GPU_IDLE), where=Where(node=node)
@@ -117,9 +111,7 @@ def test_a_gpu_that_is_never_used_explains_that_one_idles_beside_busy_cores(
 
 
 @pytest.mark.parametrize(("cost", "explained_by"), [(0.55, ()), (0.551, ("DL-1",))])
-def test_a_quarter_of_the_time_that_a_cause_leaves_is_a_fault_of_its_own(
-    cost: float, explained_by: tuple[str, ...]
-) -> None:
+def test_a_quarter_of_the_time_that_a_cause_leaves_is_a_fault_of_its_own(cost, explained_by):
     # What is a symptom of the same cause takes no more of it.
     found = diagnosed(
         symptom(share_ratio=0.8),
@@ -164,9 +156,7 @@ def test_two_causes_of_one_symptom_are_both_named_the_larger_first() -> None:
         (0.15, 0.05, ("DL-1", "DL-3")),
     ],
 )
-def test_causes_that_account_for_half_of_a_symptom_together_explain_it(
-    few: float, unpinned: float, explained_by: tuple[str, ...]
-) -> None:
+def test_causes_that_account_for_half_of_a_symptom_together_explain_it(few, unpinned, explained_by):
     # Half of 40 % are 20 %; a part below a quarter of that, 5 %, does not count.
     found = diagnosed(
         symptom(),
@@ -210,9 +200,7 @@ def test_a_rank_that_copies_from_pageable_memory_is_late_because_of_that() -> No
 
 
 @pytest.mark.parametrize(("device", "explains"), [("gpu1, gpu2", False), ("gpu0, gpu1", True)])
-def test_a_gpu_that_is_never_used_does_not_explain_what_another_one_does(
-    device: str, explains: bool
-) -> None:
+def test_a_gpu_that_is_never_used_does_not_explain_what_another_one_does(device, explains) -> None:
     swings = replace(symptom(share_ratio=None), where=Where(node="algo-1", device="gpu0"))
     idle = finding("GPU-1", Severity.WARNING, 0.5, cause=Cause.GPU_IDLE)
     found = diagnosed(swings, replace(idle, where=Where(node="algo-1", device=device)))
@@ -221,9 +209,7 @@ def test_a_gpu_that_is_never_used_does_not_explain_what_another_one_does(
 
 
 @pytest.mark.parametrize(("timed_ratio", "teller"), [(0.3, "DL-5"), (0.29, "IO-1")])
-def test_the_rule_that_timed_the_waits_tells_of_their_cause(
-    timed_ratio: float, teller: str
-) -> None:
+def test_the_rule_that_timed_the_waits_tells_of_their_cause(timed_ratio, teller) -> None:
     # GPUs idle while cores wait for the disk, whatever the GPUs wait for.
     idle = finding("IO-1", Severity.CRITICAL, 0.6, cause=Cause.IO_WAIT)
     timed = finding("DL-5", Severity.WARNING, timed_ratio, cause=Cause.IO_WAIT)
@@ -279,9 +265,7 @@ def test_gpus_that_are_used_unequally_may_wait_for_a_worker_that_is_held_up() ->
 
 
 @pytest.mark.parametrize(("n_processes", "explained"), [(1, ()), (2, ("DL-1",)), (None, ("DL-1",))])
-def test_waits_do_not_explain_that_gpus_of_one_process_are_used_unequally(
-    n_processes: int | None, explained: tuple[str, ...]
-) -> None:
+def test_waits_do_not_explain_that_gpus_of_one_process_are_used_unequally(n_processes, explained):
     uneven = finding("BAL-1", Severity.WARNING, 0.4, cause=Cause.GPU_IMBALANCE)
     balance = replace(
         result("LoadBalancing", uneven),
@@ -360,9 +344,7 @@ def test_a_rhythm_explains_the_time_between_steps_but_not_the_work_behind_each(
 
 
 @pytest.mark.parametrize(("share", "teller"), [(0.11, "PERIOD-1"), (0.09, "STEP-1")])
-def test_the_rule_that_looks_for_a_cause_tells_it_with_half_of_what_it_may_cost(
-    share: float, teller: str
-) -> None:
+def test_the_rule_that_looks_for_a_cause_tells_it_with_half_of_what_it_may_cost(share, teller):
     cause = Cause.PERIODIC_SLOW_STEPS
     results = diagnose(
         [
@@ -375,9 +357,7 @@ def test_the_rule_that_looks_for_a_cause_tells_it_with_half_of_what_it_may_cost(
 
 
 @pytest.mark.parametrize(("status", "is_told"), [(Status.TRIGGERED, False), (Status.OK, True)])
-def test_no_larger_batch_is_advised_where_a_bottleneck_rule_triggered(
-    status: Status, is_told: bool
-) -> None:
+def test_no_larger_batch_is_advised_where_a_bottleneck_rule_triggered(status, is_told) -> None:
     batch = result("BatchSize", finding("BATCH-1", Severity.WARNING, cause=Cause.GPU_UNDERUSED))
     (room, _) = diagnose([batch, RuleResult(id=RuleId("CPUBottleneck"), status=status)])
 
@@ -385,9 +365,7 @@ def test_no_larger_batch_is_advised_where_a_bottleneck_rule_triggered(
 
 
 @pytest.mark.parametrize(("status", "is_open"), [(Status.SKIPPED, True), (Status.OK, False)])
-def test_without_events_a_gpu_that_is_under_used_may_wait_for_something(
-    status: Status, is_open: bool
-) -> None:
+def test_without_events_a_gpu_that_is_under_used_may_wait_for_something(status, is_open) -> None:
     low = finding("GPU-1", Severity.WARNING, 0.5, cause=Cause.GPU_UNDERUSED)
     events = RuleResult(id=RuleId("OverallFrameworkMetrics"), status=status)
     (found, _) = diagnose([result("LowGPUUtilization", low), events])

@@ -53,9 +53,7 @@ def save(folder: Path, factor: float) -> str:
 @pytest.mark.parametrize(
     ("factor", "code", "verdict"), [(1.1, 3, "slower"), (1.0, 0, "no_difference")]
 )
-def test_a_slowdown_fails_the_build_and_noise_does_not(
-    tmp_path: Path, factor: float, code: int, verdict: str
-) -> None:
+def test_a_slowdown_fails_the_build_and_noise_does_not(tmp_path: Path, factor, code, verdict):
     baseline = save(tmp_path / "baseline", 1.0)
     output = save(tmp_path / "out", factor)
 

@@ -61,9 +61,7 @@ def executed(name: str, job: Path, folder: Path) -> Any:
 @pytest.mark.parametrize(
     ("name", "shown"), [("interactive", "GetNext takes"), ("dataloader", "GetNext")]
 )
-def test_a_notebook_runs_from_top_to_bottom(
-    name: str, shown: str, input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_a_notebook_runs_from_top_to_bottom(name, shown, input_bound_job: Path, tmp_path: Path):
     notebook = executed(name, input_bound_job, tmp_path)
     outputs = json.dumps([cell.get("outputs", []) for cell in notebook.cells])
 
@@ -87,9 +85,7 @@ def outputs_as_text(notebook: Any) -> str:
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("name", ["interactive", "dataloader"])
-def test_what_was_not_recorded_is_said_in_the_place_of_tables_and_charts(
-    name: str, tmp_path: Path
-) -> None:
+def test_what_was_not_recorded_is_said_in_the_place_of_tables_and_charts(name, tmp_path: Path):
     write_system(tmp_path / "job", {"cpu0": [50.0] * 120}, start_s=START_S)
     notebook = executed(name, tmp_path / "job", tmp_path)
     text = outputs_as_text(notebook)

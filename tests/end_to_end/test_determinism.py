@@ -115,9 +115,7 @@ def test_the_number_of_threads_changes_nothing(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_the_listing_changes_nothing(
-    two_nodes: Path, usual: list[bytes], seed: int
-) -> None:
+def test_the_order_of_the_listing_changes_nothing(two_nodes: Path, usual: list[bytes], seed):
     job, chance = discover(str(two_nodes)), Random(seed)
     parts = [
         replace(part, files=tuple(chance.sample(part.files, len(part.files)))) for part in job.parts

@@ -64,9 +64,7 @@ def test_a_recording_within_a_program_samples_beside_such_a_folder(folder: Path)
     assert list(folder.glob("*.was-run")) == []
 
 
-def test_reports_of_an_index_run_no_module_of_the_users_folder(
-    folder: Path, input_bound_job: Path
-) -> None:
+def test_reports_of_an_index_run_no_module_of_the_users_folder(folder: Path, input_bound_job: Path):
     shutil.copytree(input_bound_job, folder / "jobs" / "one")
     run = call(folder, "index", "--make", "jobs")
     assert run.code == 0, run.stderr

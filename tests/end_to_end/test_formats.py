@@ -49,9 +49,7 @@ def test_json_alone_starts_no_kernel_and_verbose_lists_every_file(
 
 
 @pytest.mark.notebook
-def test_all_formats_are_made_together_and_outdated_ones_go(
-    input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_all_formats_are_made_together_and_outdated_ones_go(input_bound_job: Path, tmp_path: Path):
     first = run_command(input_bound_job, "-o", tmp_path, "--format", "html,ipynb,md", cwd=tmp_path)
     assert (first.code, first.stderr) == (0, "")
     assert names(tmp_path) == [RESULTS, PAGE, NOTEBOOK, SUMMARY]

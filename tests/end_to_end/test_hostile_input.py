@@ -122,9 +122,7 @@ def test_a_pipe_instead_of_a_job_a_report_or_a_result_does_not_hang(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["profiler-report.md", "profiler-report.ipynb"])
-def test_a_pipe_in_the_place_of_the_output_is_not_ours_to_replace(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_pipe_in_the_place_of_the_output_is_not_ours_to_replace(tmp_path: Path, name) -> None:
     job = plain_job(tmp_path / "job")
     (tmp_path / "out").mkdir()
     os.mkfifo(tmp_path / "out" / name)

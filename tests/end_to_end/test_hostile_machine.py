@@ -65,9 +65,7 @@ def test_a_kernel_that_dies_is_one_message_and_leaves_nothing(
     ("limit", "value", "said"),
     [(resource.RLIMIT_NOFILE, 20, "open files"), (resource.RLIMIT_AS, 500 << 20, "memory")],
 )
-def test_limits_too_low_for_a_kernel_are_named(
-    job: Path, tmp_path: Path, limit: int, value: int, said: str
-) -> None:
+def test_limits_too_low_for_a_kernel_are_named(job: Path, tmp_path: Path, limit, value, said):
     run = run_command(job, "-o", "out", cwd=tmp_path, limits={limit: value})
     assert run.code == 1
     assert run.stderr.startswith("error: The notebook's kernel needs ")
@@ -77,9 +75,7 @@ def test_limits_too_low_for_a_kernel_are_named(
     assert run_command(job, "-o", "out", "--format", "md", cwd=tmp_path, limits={limit: value})
 
 
-def test_too_little_memory_is_a_message(
-    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_memory_is_a_message(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def no_memory(*_: object) -> None:
         raise MemoryError
 

@@ -13,9 +13,7 @@ import pytest
 pytestmark = pytest.mark.notebook
 
 
-def test_ctrl_c_leaves_the_old_report_and_nothing_visible(
-    input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_ctrl_c_leaves_the_old_report_and_nothing_visible(input_bound_job: Path, tmp_path: Path):
     process = subprocess.Popen(
         [sys.executable, "-m", "reportgen", str(input_bound_job)],
         cwd=tmp_path,

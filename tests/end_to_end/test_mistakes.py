@@ -60,9 +60,7 @@ def test_two_jobs_are_both_named(tmp_path: Path, input_bound_job: Path) -> None:
         (("--nonsense",), "--nonsense"),
     ],
 )
-def test_wrong_usage_is_explained(
-    tmp_path: Path, input_bound_job: Path, args: tuple[str, ...], said: str
-) -> None:
+def test_wrong_usage_is_explained(tmp_path: Path, input_bound_job: Path, args, said) -> None:
     assert_refused(run_command(input_bound_job, *args, cwd=tmp_path), 2, said)
     assert list(tmp_path.iterdir()) == []
 

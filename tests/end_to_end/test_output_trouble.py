@@ -71,9 +71,7 @@ def test_a_full_disk_keeps_the_old_report_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size_bytes", [0, 700, 4_000])
-def test_a_writer_that_fails_at_any_size_keeps_the_old_report(
-    tmp_path: Path, size_bytes: int
-) -> None:
+def test_a_writer_that_fails_at_any_size_keeps_the_old_report(tmp_path: Path, size_bytes) -> None:
     job = small_job(tmp_path / "job")
     out = tmp_path / "out"
     assert run_here(job, "-o", out, "--format", "md").code == 0
@@ -124,9 +122,7 @@ def test_results_that_may_not_be_replaced_stay_whole(input_bound_job: Path) -> N
         (">/dev/full", 1),
     ],
 )
-def test_streams_that_are_closed_or_full_do_not_unmake_a_report(
-    tmp_path: Path, redirection: str, code: int
-) -> None:
+def test_streams_that_are_closed_or_full_do_not_unmake_a_report(tmp_path: Path, redirection, code):
     job = small_job(tmp_path / "job")
     command = shlex.join([sys.executable, "-m", "reportgen", str(job), "-o", "out"])
     done = subprocess.run(

@@ -173,9 +173,7 @@ def test_an_edited_notebook_in_a_bucket_is_only_replaced_by_force(
         ("profiler-report.md", "was not made by make-profiler-report"),
     ],
 )
-def test_objects_of_others_are_not_replaced(
-    s3: Bucket, job: str, tmp_path: Path, key: str, reason: str
-) -> None:
+def test_objects_of_others_are_not_replaced(s3: Bucket, job: str, tmp_path: Path, key, reason):
     s3.put(f"out/{key}", b"{}")
     refused = run_command(job, "--output", f"{s3.url}/out", *SUMMARY, cwd=tmp_path)
     assert (refused.code, refused.stdout) == (2, "")

@@ -58,9 +58,7 @@ def signers(bucket: Bucket, run: Run) -> set[tuple[str, str] | None]:
     return set(others)
 
 
-def test_a_profile_that_is_named_wins_over_keys_of_the_environment(
-    bucket: Bucket, tmp_path: Path
-) -> None:
+def test_a_profile_that_is_named_wins_over_keys_of_the_environment(bucket: Bucket, tmp_path: Path):
     write_aws(tmp_path, "credentials", TEAM)
     assert signers(bucket, report(bucket, cwd=tmp_path)) == {("AKIDEXAMPLE", "eu-central-1")}
     run = report(bucket, "--profile", "team", cwd=tmp_path)

@@ -88,9 +88,7 @@ def _fail_twice(folder: Path, item: int) -> int:
     return item
 
 
-def test_an_item_that_kills_its_workers_is_named_and_the_others_have_results(
-    tmp_path: Path,
-) -> None:
+def test_an_item_that_kills_its_workers_is_named_and_the_others_have_results(tmp_path: Path):
     with running_cluster(tmp_path, n_workers=5) as many:
         with pytest.raises(LostItemsError, match="node b: 4 workers died while they read it"):
             DaskExecutor(address=many.address).map(_die_on_one, [0, 1], names=["node a", "node b"])
@@ -169,9 +167,7 @@ def test_a_cluster_without_workers_is_waited_for_and_then_said(tmp_path: Path) -
             executor.map(abs, [1])
 
 
-def test_a_worker_with_another_version_is_named(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_with_another_version_is_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
     ours = {**software(), "make-profiler-report": "0.0.9"}
     monkeypatch.setattr("reportgen.engine.cluster.software", lambda _=(): ours)
     with pytest.raises(LostItemsError, match=r"worker tcp://.*: make-profiler-report is .* there"):

@@ -86,9 +86,7 @@ def test_the_function_whose_share_rose_most_is_the_cause() -> None:
     ("n_events", "n_others", "duration_s", "is_named"),
     [(10, 10, 0.3, True), (9, 10, 0.3, False), (10, 9, 0.3, False), (10, 10, 0.299, False)],
 )
-def test_no_cause_is_named_on_thin_evidence(
-    n_events: int, n_others: int, duration_s: float, is_named: bool
-) -> None:
+def test_no_cause_is_named_on_thin_evidence(n_events, n_others, duration_s, is_named) -> None:
     # The share is 0.3 / (0.3 + 0.1) = 75 % against 50 %: exactly 1.5 times as much.
     table = spans(
         *_many("GetNext", n_events, duration_s, 0.0),

@@ -219,9 +219,7 @@ def test_an_event_that_ends_in_a_later_file_is_there_once_that_file_is(tmp_path:
     assert running.latest().framework.empty
 
 
-def test_files_that_were_read_are_not_read_again(
-    job: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_were_read_are_not_read_again(job: Path, monkeypatch: pytest.MonkeyPatch):
     running = reportgen.open(str(job))
     read: list[str] = []
     plain = LocalLocation.read_bytes
@@ -277,9 +275,7 @@ def test_a_job_is_opened_by_its_name(job: Path, monkeypatch: pytest.MonkeyPatch)
     assert asked == ["sagemaker:eu-west-1/bert-7"]
 
 
-def test_waiting_ends_when_the_first_file_arrives(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_waiting_ends_when_the_first_file_arrives(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     path = tmp_path / "later"
     timer = threading.Timer(
         0.3, write_system, args=(path, {"cpu0": [1.0, 2.0]}), kwargs={"start_s": START_S}

@@ -81,9 +81,7 @@ def test_twice_the_median_is_an_outlier(frame: pd.DataFrame) -> None:
     assert found[["duration_us", "worker_id"]].to_numpy().tolist() == [[20_000, 2]]
 
 
-def test_outliers_of_waits_are_those_of_their_loader_where_two_are_of_one_type(
-    tmp_path: Path,
-) -> None:
+def test_outliers_of_waits_are_those_of_their_loader_where_two_are_of_one_type(tmp_path: Path):
     rows = [
         event(INIT, f"{MULTI}.__init__", 0.0, 0.1),
         event(INIT, f"{MULTI}.__init__", 1.0, 0.1),

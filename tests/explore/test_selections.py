@@ -255,9 +255,7 @@ def test_use_inside_slow_steps_says_how_many_samples_it_rests_on(job: Job) -> No
 
 
 @pytest.mark.parametrize(("gpu", "cpu", "is_stall"), [(40, 40, True), (40, 41, False)])
-def test_a_stall_is_named_when_both_medians_are_lower(
-    tmp_path: Path, gpu: float, cpu: float, is_stall: bool
-) -> None:
+def test_a_stall_is_named_when_both_medians_are_lower(tmp_path: Path, gpu, cpu, is_stall) -> None:
     rows: list[Row] = [
         (TRAIN, TRAIN, START_S, START_S + 4.9, {"step": 0}),
         (TRAIN, TRAIN, START_S + 5, START_S + 6.9, {"step": 1}),
@@ -306,9 +304,7 @@ def test_each_slow_batch_has_its_use_and_its_functions(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_window_lies_around_the_first_row_or_at_the_first_event(
-    job: Job, tmp_path: Path
-) -> None:
+def test_the_window_lies_around_the_first_row_or_at_the_first_event(job: Job, tmp_path: Path):
     rows = selections.cpu_bottlenecks(job.system_metrics())
     around = selections.window_of(job, rows.iloc[1:], seconds=4)
     assert around["since"] == np.datetime64(job.origin_us + 8_000_000, "us")

@@ -109,9 +109,7 @@ def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit
 
 
 @pytest.mark.parametrize("use_between", [0.0, 90.0])
-def test_gpus_that_idle_in_slow_steps_do_not_count_as_those_in_usual_steps(
-    use_between: float,
-) -> None:
+def test_gpus_that_idle_in_slow_steps_do_not_count_as_those_in_usual_steps(use_between) -> None:
     found = known(idle_between_of(job(use_between=use_between, slow_s=4.0)))
 
     assert found.ratio == pytest.approx(1 - use_between / 90, abs=0.06)
@@ -145,9 +143,7 @@ def test_pauses_that_samples_follow_do_not_vouch_for_the_time_between_all_steps(
 
 
 @pytest.mark.parametrize(("use_in_copies", "expected"), [(0.0, 1.0), (45.0, 0.5), (90.0, 0.0)])
-def test_copies_are_told_from_work_of_the_gpus_between_steps(
-    use_in_copies: float, expected: float
-) -> None:
+def test_copies_are_told_from_work_of_the_gpus_between_steps(use_in_copies, expected) -> None:
     part = job(use_between=90.0, copy_s=0.06, use_in_copies=use_in_copies)
 
     assert known(idle_in_copies_of(part)).ratio == pytest.approx(expected, abs=0.13)

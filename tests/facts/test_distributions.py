@@ -68,9 +68,7 @@ def test_the_width_is_one_two_or_five_times_a_power_of_ten(width_power: int) -> 
     ("value", "place"),
     [(0.0, 0), (1.99, 0), (2.0, 1), (97.99, 48), (98.0, 49), (100.0, 49), (-1.0, 0), (250.0, 49)],
 )
-def test_a_value_goes_to_its_bin_and_what_is_out_of_range_to_the_edge(
-    value: float, place: int
-) -> None:
+def test_a_value_goes_to_its_bin_and_what_is_out_of_range_to_the_edge(value, place) -> None:
     assert bin_index(np.array([value])).tolist() == [place]
 
 
@@ -109,9 +107,7 @@ def test_percentiles_are_numpys_linear_ones() -> None:
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.floats(0, 100))
-def test_a_percentile_lies_where_exact_fractions_put_it(
-    values: list[float], point_pct: float
-) -> None:
+def test_a_percentile_lies_where_exact_fractions_put_it(values: list[float], point_pct: float):
     ordered = [Fraction(value) for value in sorted(values)]
     place = Fraction(point_pct) / 100 * (len(ordered) - 1)
     below = min(int(place), len(ordered) - 1)

@@ -178,9 +178,7 @@ def test_a_rank_without_a_gpu_has_no_costs() -> None:
         (SliceKind.OPERATOR, "aten::mm", False, False),
     ],
 )
-def test_recorded_stacks_and_compiled_code_are_known(
-    kind: SliceKind, name: str, has_stacks: bool, is_compiled: bool
-) -> None:
+def test_recorded_stacks_and_compiled_code_are_known(kind, name, has_stacks, is_compiled) -> None:
     found = known(host_costs(stopped(3_000.0, slices=[(name, 0.0, 10.0, {"kind": int(kind)})])))
 
     assert (found.has_stacks, found.is_compiled) == (has_stacks, is_compiled)

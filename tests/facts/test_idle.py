@@ -33,9 +33,7 @@ def causes(trace: RankTrace, place: int = 0) -> dict[str, float]:
         (None, {"launch_not_recorded": 100}),
     ],
 )
-def test_a_gap_is_split_by_the_launch_that_ends_it(
-    call: tuple[float, float] | None, expected: dict[str, float]
-) -> None:
+def test_a_gap_is_split_by_the_launch_that_ends_it(call, expected) -> None:
     assert causes(gap_trace(call)) == expected
 
 

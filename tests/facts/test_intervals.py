@@ -132,9 +132,7 @@ def nested(draw: st.DrawFn) -> list[tuple[int, int, int]]:
 
 
 @given(nested())
-def test_self_times_add_up_to_the_time_in_which_anything_ran(
-    rows: list[tuple[int, int, int]],
-) -> None:
+def test_self_times_add_up_to_the_time_in_which_anything_ran(rows: list[tuple[int, int, int]]):
     start, end, thread = columns(rows)
     self_ns = self_times_ns(start, end, thread)
 

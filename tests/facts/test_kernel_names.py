@@ -75,9 +75,7 @@ LEAST_RIGHT_RATIO = 0.995
         ("void broken<float(((", "FP32", False),
     ],
 )
-def test_a_name_is_read_as_its_library_writes_it(
-    name: str, precision: str, tensor_core: bool
-) -> None:
+def test_a_name_is_read_as_its_library_writes_it(name, precision, tensor_core) -> None:
     reading = COMM if is_communication(name) else read_computing(name)
     assert (reading.precision, reading.tensor_core) == (Precision(precision), tensor_core)
 

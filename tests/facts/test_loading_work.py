@@ -68,9 +68,7 @@ def test_fewer_than_twenty_waits_and_other_recorders_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(("queued_s", "is_crowded_out"), [(9.0, True), (4.0, False)])
-def test_cores_that_the_job_does_not_keep_busy_are_others(
-    queued_s: float, is_crowded_out: bool
-) -> None:
+def test_cores_that_the_job_does_not_keep_busy_are_others(queued_s, is_crowded_out) -> None:
     found = known(loading_work_of(part(work(1, queued_s))))
 
     assert (round(found.own_cores or 0, 6), round(found.other_cores or 0, 6)) == (0.4, 1.2)

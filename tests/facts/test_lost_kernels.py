@@ -62,9 +62,7 @@ def test_holes_between_the_nodes_of_a_launch_are_lost_kernels() -> None:
 
 
 @pytest.mark.parametrize("n_lost", [0, 1])
-def test_lost_kernels_are_told_first_and_void_idle_time_activity_and_precision(
-    n_lost: int,
-) -> None:
+def test_lost_kernels_are_told_first_and_void_idle_time_activity_and_precision(n_lost) -> None:
     trace = graphs(WHOLE, WHOLE - {1, 3, 5, 7} if n_lost else WHOLE, WHOLE)
     results = [run(module.RULE, trace) for module in (idle_time, gpu_activity, kernel_precision)]
 

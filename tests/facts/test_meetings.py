@@ -68,9 +68,7 @@ def test_times_of_a_meeting_are_those_of_its_first_and_last_rank() -> None:
 
 
 @pytest.mark.parametrize(("n_second", "expected"), [(3, True), (2, False)])
-def test_unnumbered_exchanges_match_only_where_all_ranks_have_as_many(
-    n_second: int, expected: bool
-) -> None:
+def test_unnumbered_exchanges_match_only_where_all_ranks_have_as_many(n_second, expected) -> None:
     rows = [
         Row(rank=rank, start_ns=MS * (k - 1), end_ns=MS * k)
         for rank, n in enumerate((3, n_second))

@@ -32,9 +32,7 @@ def inputs_of(row: dict[str, str]) -> Inputs:
 
 
 @pytest.mark.skipif(not FLOPS.is_dir(), reason="the published tables are not here")
-def test_all_published_rows_are_equal_but_for_the_bias_and_a_gradient_that_is_not_computed() -> (
-    None
-):
+def test_all_published_rows_are_equal_but_for_the_bias_and_a_gradient_that_is_not_computed():
     for folder, row in rows():
         work = work_of(row["name"], inputs_of(row))
         assert work is not None, row
@@ -70,9 +68,7 @@ HEADS = [[2, 4, 10, 8], [2, 4, 10, 8], [2, 4, 10, 8], [], []]
         ("aten::_scaled_dot_product_flash_attention", HEADS[:2], ("", "", "", "0.", "True")),
     ],
 )
-def test_inputs_that_are_missing_or_do_not_fit_give_nothing(
-    name: str, dims: Sequence[object], values: tuple[str, ...]
-) -> None:
+def test_inputs_that_are_missing_or_do_not_fit_give_nothing(name, dims, values) -> None:
     assert work_of(name, Inputs(dims=tuple(dims), values=values)) is None
 
 

@@ -57,9 +57,7 @@ def test_the_loop_shrinks_by_the_part_that_the_slowest_worker_is_slower() -> Non
     ],
     ids=["together", "at the same time", "one behind the other", "each alone"],
 )
-def test_two_trainings_of_one_script_do_not_wait_for_each_other(
-    later_s: float, alone: tuple[str, ...], is_found: bool
-) -> None:
+def test_two_trainings_of_one_script_do_not_wait_for_each_other(later_s, alone, is_found) -> None:
     paces = of_forward(steady(0.2), steady(0.4), later_s=later_s, alone=alone)
 
     assert (find_straggler(paces, above_pct=3) is not None) is is_found
@@ -134,9 +132,7 @@ def test_steps_of_workers_are_matched_by_their_number() -> None:
 @pytest.mark.parametrize(
     ("devices", "gpus"), [((0, 1), ["gpu0", "gpu1"]), ((0, 0), [None, None]), ((), [None, None])]
 )
-def test_a_worker_has_the_gpu_that_only_its_operators_name(
-    devices: tuple[int, ...], gpus: list[str | None]
-) -> None:
+def test_a_worker_has_the_gpu_that_only_its_operators_name(devices, gpus) -> None:
     workers = ("algo-1-27", "algo-1-28")
     rows = [(TRAIN, TRAIN, START_S, START_S + 1, {"worker": worker}) for worker in workers]
     rows += [

@@ -179,9 +179,7 @@ def blocking_copy(*, staged_us: float) -> RankTrace:
 
 
 @pytest.mark.parametrize("staged_us", [5.0, 29.0, 31.0, 60.0])
-def test_a_blocking_copy_comes_earlier_with_its_call_however_long_it_is_staged(
-    staged_us: float,
-) -> None:
+def test_a_blocking_copy_comes_earlier_with_its_call_however_long_it_is_staged(staged_us) -> None:
     track = played(blocking_copy(staged_us=staged_us))
 
     assert won_ns(track, (spared(60.0, 160.0),)) == 100_000
@@ -189,9 +187,7 @@ def test_a_blocking_copy_comes_earlier_with_its_call_however_long_it_is_staged(
 
 
 @pytest.mark.parametrize("late_us", [29.0, 31.0, 60.0])
-def test_what_a_kernel_waits_beyond_its_launch_stays_and_the_time_before_is_won(
-    late_us: float,
-) -> None:
+def test_what_a_kernel_waits_beyond_its_launch_stays_and_the_time_before_is_won(late_us) -> None:
     trace = two_kernels()
     later = rank_trace(
         gpu=[

@@ -52,9 +52,7 @@ def times(count: int) -> np.ndarray:
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=300), st.integers(1, 50))
-def test_extremes_survive_and_buckets_are_never_too_many(
-    samples: list[float], buckets: int
-) -> None:
+def test_extremes_survive_and_buckets_are_never_too_many(samples: list[float], buckets: int):
     values = np.array(samples)
 
     curve = thin(times(values.size), values, buckets=buckets)

@@ -82,9 +82,7 @@ def slow_percentile(values: list[float], point_pct: float) -> float:
     st.integers(1, 12),
     st.lists(st.integers(0, 30), max_size=6),
 )
-def test_windows_are_those_of_a_slow_loop(
-    values: list[float], window: int, stops: list[int]
-) -> None:
+def test_windows_are_those_of_a_slow_loop(values: list[float], window: int, stops: list[int]):
     stops = [min(stop, len(values)) for stop in stops]
 
     found = window_percentiles(
@@ -114,9 +112,7 @@ def ticks(count: int) -> np.ndarray:
         (("EVAL", "PREDICT"), (0, 1)),
     ],
 )
-def test_the_loop_is_from_the_first_start_to_the_last_end_of_training_steps(
-    phases: tuple[str, ...], expected: tuple[int, int]
-) -> None:
+def test_the_loop_is_from_the_first_start_to_the_last_end_of_training_steps(phases, expected):
     steps = [
         (f"Step:ModeKeys.{phase}", "step", START_S + 10 * place, START_S + 10 * place + 3)
         for place, phase in enumerate(phases)
@@ -173,9 +169,7 @@ def seconds_of(part: NodeProfile) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize(("pause_s", "n_pauses"), [(179, 0), (180, 1)])
-def test_samples_that_are_absent_for_more_than_three_minutes_pause(
-    pause_s: float, n_pauses: int
-) -> None:
+def test_samples_that_are_absent_for_more_than_three_minutes_pause(pause_s, n_pauses) -> None:
     starts, ends = sampling_pauses(paused(pause_s).system)
     assert starts.size == ends.size == n_pauses
 

@@ -46,9 +46,7 @@ def test_idling_in_each_tick_adds_up_while_cores_wait_for_the_disk() -> None:
     ("waiting", "cpu", "is_found"),
     [(12.4, 5, False), (12.6, 5, True), (19.9, 30, False), (20.1, 30, True)],
 )
-def test_half_a_core_and_two_fifths_of_the_work_must_wait(
-    waiting: float, cpu: float, is_found: bool
-) -> None:
+def test_half_a_core_and_two_fifths_of_the_work_must_wait(waiting, cpu, is_found) -> None:
     part = node([60.0] * 120 + [95.0] * 121, waiting=waiting, cpu=cpu)
 
     assert bool(starved_by_disk(part)) == is_found
@@ -62,9 +60,7 @@ def test_a_minute_at_work_is_not_starved(gpu_pct: float, is_found: bool) -> None
 
 
 @pytest.mark.parametrize(("interval_s", "expected"), [(0.1, 0.25), (2.0, 0.5)])
-def test_gpus_that_idle_by_turns_within_a_second_do_not_idle_together(
-    interval_s: float, expected: float
-) -> None:
+def test_gpus_that_idle_by_turns_within_a_second_do_not_idle_together(interval_s, expected) -> None:
     # Each of two GPUs idles in half of every second sample, but for one more sample at the end.
     columns = {"gpu0": [50.0, 100.0] * 600 + [100.0], "gpu1": [100.0, 50.0] * 600 + [100.0]}
     columns |= {f"cpu{core}_iowait": [50.0] * 1201 for core in range(4)}
@@ -88,9 +84,7 @@ def test_a_gpu_that_waits_for_another_one_looks_busy_and_hides_nothing() -> None
 
 
 @pytest.mark.parametrize(("gpu_pct", "lost"), [(79.0, 0.21), (81.0, None)])
-def test_where_no_tick_reaches_the_usual_use_all_that_is_missing_may_be_waiting(
-    gpu_pct: float, lost: float | None
-) -> None:
+def test_where_no_tick_reaches_the_usual_use_all_that_is_missing_may_be_waiting(gpu_pct, lost):
     found = starved_by_disk(node([gpu_pct] * TICKS, waiting=50))
 
     assert (found[0].ratio if found else None) == (pytest.approx(lost) if lost else None)
@@ -123,9 +117,7 @@ def test_a_network_is_at_its_limit_where_the_rate_is_steady(rate: float, is_foun
 
 
 @pytest.mark.parametrize(("other_pct", "is_found"), [(54.5, False), (64.5, True)])
-def test_gpus_of_a_steady_use_do_not_wait_for_a_steady_rate(
-    other_pct: float, is_found: bool
-) -> None:
+def test_gpus_of_a_steady_use_do_not_wait_for_a_steady_rate(other_pct, is_found) -> None:
     part = node([50.0, other_pct - 0.5] * 120, receive=[LIMIT] * TICKS)
     assert bool(starved_by_network(part)) == is_found
 
@@ -163,9 +155,7 @@ def test_a_slow_rate_is_no_limit_and_without_a_rate_nothing_is_known() -> None:
 
 
 @pytest.mark.parametrize(("idle_pct", "is_notable"), [(19, False), (21, True)])
-def test_of_several_nodes_the_one_counts_that_loses_a_notable_share(
-    idle_pct: float, is_notable: bool
-) -> None:
+def test_of_several_nodes_the_one_counts_that_loses_a_notable_share(idle_pct, is_notable) -> None:
     # A quarter of the time: 4.75 or 5.25 %.
     part = node([100.0] * 180 + [100.0 - idle_pct] * 60, waiting=50, name="algo-2")
     less = node([100.0] * 180 + [91.0] * 60, waiting=50)
@@ -175,9 +165,7 @@ def test_of_several_nodes_the_one_counts_that_loses_a_notable_share(
 
 
 @pytest.mark.parametrize("idle_ticks", [10, 20, 40])
-def test_one_reader_that_waits_while_the_gpu_idles_is_a_reader_however_rarely_it_does(
-    idle_ticks: int,
-) -> None:
+def test_one_reader_that_waits_while_the_gpu_idles_is_a_reader_however_rarely_it_does(idle_ticks):
     """One of four cores waits when the GPU idles: less than half a core of a minute's mean."""
     is_idle = [tick % 60 < idle_ticks for tick in range(TICKS)]
     columns = {"gpu0": [5.0 if idle else 95.0 for idle in is_idle]}

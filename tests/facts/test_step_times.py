@@ -89,9 +89,7 @@ def test_the_lengths_that_a_growth_states_occurred(seed: int, growth: float) -> 
     [((), 0.0, True), ((0, 80, 160), 0.0, False), ((0, 80, 160), 0.3, True)],
     ids=["one training", "three of other sizes", "each grows"],
 )
-def test_trainings_of_several_models_in_one_process_do_not_grow_slower(
-    set_up_at: tuple[int, ...], within: float, is_told: bool
-) -> None:
+def test_trainings_of_several_models_in_one_process_do_not_grow_slower(set_up_at, within, is_told):
     rows: list[tuple[Any, ...]] = []
     for step in range(240):
         length_s = 0.3 * (1 + step // 80) * (1 + within * (step % 80) / 80)

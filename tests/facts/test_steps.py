@@ -55,9 +55,7 @@ def test_time_of_steps_that_were_not_recorded_is_no_part_of_the_loop() -> None:
 
 
 @pytest.mark.parametrize(("number", "is_skipped"), [(7, True), (2, False), (0, False)])
-def test_a_counter_of_all_phases_shows_what_is_missing_where_one_ends(
-    number: int, is_skipped: bool
-) -> None:
+def test_a_counter_of_all_phases_shows_what_is_missing_where_one_ends(number, is_skipped) -> None:
     # A counter of each phase alone begins with 0 here, and says nothing.
     rows = [_row(TRAIN, 0, 1, 0), _row(TRAIN, 1, 2, 1), _row(EVAL, 9, 10, number)]
     spans = span_table([*rows, _row(EVAL, 10, 11, number + 1)])

@@ -110,9 +110,7 @@ def test_a_tick_is_starved_when_a_gpu_idles_and_the_network_is_busy() -> None:
 
 
 @given(before=st.integers(0, 5), after=st.integers(0, 5))
-def test_a_download_before_the_first_work_or_after_the_last_starves_no_gpu(
-    before: int, after: int
-) -> None:
+def test_a_download_before_the_first_work_or_after_the_last_starves_no_gpu(before: int, after: int):
     use = [0.0] * before + [95.0, 5.0, 95.0] + [0.0] * after
     received = [10 * FAST] * before + [0.0, FAST, 0.0] + [10 * FAST] * after
 
@@ -131,9 +129,7 @@ def test_without_received_bytes_there_is_no_limit_and_no_starved_tick() -> None:
 
 
 @pytest.mark.parametrize(("limit", "least"), [(FAST, 90e6), (1e6, 10e6)])
-def test_a_network_is_busy_from_a_share_of_its_limit_but_never_below_the_floor(
-    limit: float, least: float
-) -> None:
+def test_a_network_is_busy_from_a_share_of_its_limit_but_never_below_the_floor(limit, least):
     assert busy_from(limit, busy_pct=90) == least
 
 

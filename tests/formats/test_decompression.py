@@ -31,9 +31,7 @@ def test_a_small_file_that_unpacks_to_endless_text_is_cut_off_and_says_so() -> N
 
 
 @pytest.mark.parametrize("n_bytes", [0, 1, 3, 10, 1_000])
-def test_pieces_are_whole_lines_and_nothing_is_lost(
-    n_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_are_whole_lines_and_nothing_is_lost(n_bytes, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(decompression, "PIECE_BYTES", 7)
     monkeypatch.setattr(decompression, "_OUTPUT_BYTES", 4)
     text = (b"ab\ncdefg\n\nh" * 100)[:n_bytes]

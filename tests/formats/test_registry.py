@@ -41,9 +41,7 @@ def test_minute_files_of_both_layouts_are_system_metrics(key: str, prefix: str) 
         ("27-algo-1_my_timeline", "algo-1", "algo-1-27", "other"),
     ],
 )
-def test_timelines_say_their_worker_and_writer(
-    name: str, node: str, worker: str, source: str
-) -> None:
+def test_timelines_say_their_worker_and_writer(name, node, worker, source) -> None:
     told = known(claim(f"framework/pevents/2026070309/1593673051472361_{name}.json"))
     assert (told.format_id, told.node, told.worker) == ("sagemaker_events", node, worker)
     assert told.source == source

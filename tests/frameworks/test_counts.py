@@ -184,9 +184,7 @@ def test_each_backward_pass_is_a_part_of_its_step(kind: str, n_passes: int, tmp_
     [("sleep", 0, "waits"), ("compute", 0, "waits"), ("sleep", 2, "loaders"),
      ("compute", 2, "loaders")],
 )  # fmt: skip
-def test_what_loads_is_seen_to_sleep_or_to_want_a_core(
-    how: str, workers: int, kind: str, tmp_path: Path
-) -> None:
+def test_what_loads_is_seen_to_sleep_or_to_want_a_core(how, workers, kind, tmp_path: Path) -> None:
     run = record([PYTHON, "loading.py", how, str(workers)], out=tmp_path)
     (card,) = run.cards
     work = card[kind]

@@ -22,9 +22,7 @@ pytestmark = NEEDS_FRAMEWORKS
         ("wait_began", "torch.loader", 24),
     ],
 )
-def test_a_hook_that_breaks_is_switched_off_and_reported(
-    method: str, hook: str, n_recorded: int | None, tmp_path: Path
-) -> None:
+def test_a_hook_that_breaks_is_switched_off_and_reported(method, hook, n_recorded, tmp_path: Path):
     run = record([PYTHON, "hostile.py", method], out=tmp_path)
     assert run.exit_code == 0, run.stderr
     assert run.true["0"] == {"TRAIN": 24}

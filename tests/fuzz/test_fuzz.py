@@ -12,7 +12,6 @@ from tests.fuzz.campaign import Worker
 from tests.fuzz.damage import (
     MINUTE_DAMAGE,
     TIMELINE_DAMAGE,
-    LineDamage,
     minute_bytes,
     timeline_bytes,
 )
@@ -59,9 +58,7 @@ def test_a_seed_makes_the_same_case_again(tmp_path: Path, name: str) -> None:
     ("kind", "is_timeline"),
     [(kind, False) for kind in MINUTE_DAMAGE] + [(kind, True) for kind in TIMELINE_DAMAGE],
 )
-def test_damage_with_a_price_is_seen_by_the_strict_reader_too(
-    kind: LineDamage, is_timeline: bool
-) -> None:
+def test_damage_with_a_price_is_seen_by_the_strict_reader_too(kind, is_timeline) -> None:
     """The two oracles agree: where lines are lost, a file is damaged; else it may not be."""
     whole = job().timelines if is_timeline else job().minutes
     path, lines = min(whole.items())
@@ -93,9 +90,7 @@ def test_an_object_with_a_key_twice_is_not_called_damaged(values: str, is_damage
 
 @pytest.mark.parametrize("gap", ["\n", "\n\n \n"])
 @pytest.mark.parametrize(("cut_at", "is_damaged"), [('"Value":', False), ('"Val', True)])
-def test_an_object_on_two_lines_is_damaged_where_the_cut_is_in_a_word(
-    cut_at: str, is_damaged: bool, gap: str
-) -> None:
+def test_an_object_on_two_lines_is_damaged_where_the_cut_is_in_a_word(cut_at, is_damaged, gap):
     line = '{"Type":"cpu","Dimension":"CPUUtilization","Value":50,"Timestamp":60.5}'
     content = line.replace(cut_at, f"{cut_at}{gap}").encode()
 

@@ -157,9 +157,7 @@ def test_a_report_of_format_1_has_a_row_without_figures(tmp_path: Path) -> None:
     assert all(row.top_finding and row.wasted_gpu_hours is None for row in rows)
 
 
-def test_jobs_without_known_waste_stand_by_what_their_first_finding_may_save(
-    tmp_path: Path,
-) -> None:
+def test_jobs_without_known_waste_stand_by_what_their_first_finding_may_save(tmp_path: Path):
     for name, share in (("a", 0.1), ("b", 0.4), ("c", 0.2)):
         save(tmp_path / name, report_of(name=name, findings={"A": [finding("A-2", share=share)]}))
 

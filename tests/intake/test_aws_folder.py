@@ -90,9 +90,7 @@ def test_missing_and_broken_results_are_notes_and_the_rest_goes_on(tmp_path: Pat
         ("[" * 200_000, "got `array`"),
     ],
 )
-def test_a_folder_with_nothing_but_broken_results_is_refused(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_a_folder_with_nothing_but_broken_results_is_refused(tmp_path: Path, text, said) -> None:
     write(tmp_path, text=text)
     with pytest.raises(FormatError, match=said):
         read_aws_folder(str(tmp_path), KNOWN)

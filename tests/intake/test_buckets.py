@@ -65,9 +65,7 @@ def test_a_damaged_job_is_read_from_a_bucket_as_from_disk(s3: Bucket, damaged_jo
 
 @pytest.mark.usefixtures("each_reader")
 @pytest.mark.parametrize("is_cut", [False, True])
-def test_packed_hours_are_read_from_a_bucket_as_from_disk(
-    is_cut: bool, s3: Bucket, tmp_path: Path
-) -> None:
+def test_packed_hours_are_read_from_a_bucket_as_from_disk(is_cut, s3: Bucket, tmp_path: Path):
     lines = [system_line("gpu0", tick % 100, START_S + tick / 2) for tick in range(2_000)]
     hour = write_minute(tmp_path / "job", lines).parent
     pack_hour(hour)

@@ -51,9 +51,7 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_damage_never_ends_in_an_exception_or_an_impossible_table(
-    tmp_path: Path, seed: int
-) -> None:
+def test_damage_never_ends_in_an_exception_or_an_impossible_table(tmp_path: Path, seed) -> None:
     chance = random.Random(seed)
     lines = [
         system_line(name, tick, START_S + tick / 2)

@@ -166,9 +166,7 @@ def test_what_people_pass_by_mistake_is_answered_with_what_helps(
 
 
 @pytest.mark.parametrize("name", ["", "run 7.nsys-rep"])
-def test_a_recording_of_nsight_systems_names_the_command_that_exports_it(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_recording_of_nsight_systems_names_the_command_that_exports_it(tmp_path: Path, name):
     (tmp_path / "run 7.nsys-rep").write_bytes(b"x")
     error = no_job(tmp_path / name)
     assert "only nsys itself can read it" in error.message

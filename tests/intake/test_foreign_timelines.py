@@ -168,9 +168,7 @@ def test_a_trace_of_tensorflow_joins_the_node_that_its_metadata_names(tmp_path: 
 
 
 @pytest.mark.parametrize("node_ids", [(), ("27-algo-1", "28-algo-2")], ids=["none", "two"])
-def test_without_metadata_of_its_own_a_trace_has_durations_only(
-    tmp_path: Path, node_ids: tuple[str, ...]
-) -> None:
+def test_without_metadata_of_its_own_a_trace_has_durations_only(tmp_path: Path, node_ids) -> None:
     write_system(tmp_path, {"gpu0": [50.0] * 20})
     write_tensorflow(tmp_path, node_ids=node_ids)
     job = intake.discover(str(tmp_path))
@@ -202,9 +200,7 @@ def test_a_log_folder_and_a_single_trace_of_tensorflow_are_jobs(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1f\x8b\x08", b"{", b'{"traceEvents": 3}'])
-def test_a_damaged_trace_of_tensorflow_is_a_note_and_nothing_else_is_lost(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_a_damaged_trace_of_tensorflow_is_a_note_and_nothing_else_is_lost(tmp_path: Path, content):
     write_system(tmp_path, {"gpu0": [50.0] * 20})
     write_tensorflow(tmp_path, content=content)
     (profile,) = read(tmp_path)

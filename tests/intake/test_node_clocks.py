@@ -103,9 +103,7 @@ def test_steps_that_end_together_align_the_nodes(tmp_path: Path, late_s: float) 
 
 
 @BOTH
-def test_without_such_ranks_nothing_is_moved_and_nothing_compared(
-    tmp_path: Path, late_s: float
-) -> None:
+def test_without_such_ranks_nothing_is_moved_and_nothing_compared(tmp_path: Path, late_s: float):
     found = job(tmp_path, late_s)
 
     one, other = first_times(found)
@@ -145,9 +143,7 @@ def test_clocks_that_may_agree_move_nothing(tmp_path: Path) -> None:
     ],
     ids=["scattered", "too few in common", "alone", "no rank"],
 )
-def test_ranks_that_do_not_train_together_align_nothing(
-    theirs: dict[str, Any], tmp_path: Path
-) -> None:
+def test_ranks_that_do_not_train_together_align_nothing(theirs, tmp_path: Path) -> None:
     found = job(tmp_path, 0.3, node_1=rank(0, ends(0)), node_2=theirs)
 
     assert "could not be compared" in remarks(found)[0]

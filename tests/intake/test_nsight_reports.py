@@ -182,9 +182,7 @@ def test_a_report_in_a_bucket_is_read_as_from_disk(s3: Bucket, tmp_path: Path, n
     ],
 )
 @pytest.mark.parametrize("place", ["disk", "bucket", "bucket/run.sqlite"])
-def test_a_report_with_changes_beside_it_is_refused(
-    s3: Bucket, tmp_path: Path, sides: tuple[str, ...], said: str, place: str
-) -> None:
+def test_a_report_with_changes_beside_it_is_refused(s3: Bucket, tmp_path: Path, sides, said, place):
     write_rank(tmp_path / "job" / "run.sqlite")
     for side in sides:
         (tmp_path / "job" / f"run.sqlite{side}").write_bytes(b"x")

@@ -90,9 +90,7 @@ def test_pyinstrument_has_no_calls_and_its_page_is_left_alone(tmp_path: Path) ->
         marshal.dumps({("f", 1, "g"): (1, 1, 1e300, 1.0, {})}),
     ],
 )
-def test_a_damaged_or_absurd_profile_is_a_note_and_the_others_count(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_a_damaged_or_absurd_profile_is_a_note_and_the_others_count(tmp_path: Path, content):
     path = profiled(tmp_path, 0, content=content)
     profiled(tmp_path, 1)
     (part,) = read(tmp_path)
@@ -122,9 +120,7 @@ def test_after_profiles_that_take_too_long_the_others_are_not_tried(
     )
 
 
-def test_more_profiles_than_are_read_are_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_profiles_than_are_read_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(python_profiles, "MOST_PROFILES", 2)
     for second in range(5):
         profiled(tmp_path, second)

@@ -212,9 +212,7 @@ def test_faults_of_hooks_are_remarked_once_with_their_count(tmp_path: Path) -> N
         ),
     ],
 )
-def test_each_kind_of_remark_has_its_sentence(
-    fault: dict[str, str], said: str, tmp_path: Path
-) -> None:
+def test_each_kind_of_remark_has_its_sentence(fault, said, tmp_path: Path) -> None:
     found = job(
         tmp_path, {"recorder.json": CARD, "recorder/faults/0-node-1-7.jsonl": json.dumps(fault)}
     )

@@ -21,9 +21,7 @@ def job(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("values", [(30.0, 60.0), (60.0, 30.0)])
-def test_of_two_values_at_one_instant_the_smaller_stays_as_in_the_report(
-    values: tuple[float, float], tmp_path: Path
-) -> None:
+def test_of_two_values_at_one_instant_the_smaller_stays_as_in_the_report(values, tmp_path: Path):
     write_minute(tmp_path, [system_line("gpu0", value, START_S) for value in values])
     (part,) = discover(str(tmp_path)).parts
     assert read_samples(part).value.tolist() == [30.0]

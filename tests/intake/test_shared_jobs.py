@@ -56,9 +56,7 @@ def test_nodes_ticks_and_steps_of_an_oracle_job_are_as_planted(name: str) -> Non
         ("horovod_timeline_traces", 1593673051472800, 1593673051473100, 15),
     ],
 )
-def test_events_that_overlap_a_window_are_as_many_as_aws_counts(
-    job: str, start_us: int, end_us: int, n_events: int
-) -> None:
+def test_events_that_overlap_a_window_are_as_many_as_aws_counts(job, start_us, end_us, n_events):
     n_found = 0
     for path in sorted((SHARED_DATA / "smdebug" / job).glob("framework/pevents/*/*.json")):
         events = read_event_file(
@@ -91,9 +89,7 @@ def test_the_original_horovod_sample_names_the_rank_that_was_ready_last() -> Non
         ("tfprofiler_local_missing_metadata", 256, Clock.RELATIVE),
     ],
 )
-def test_tensorflows_profiles_hold_as_many_events_as_smdebug_counts(
-    folder: str, n_events: int, clock: Clock
-) -> None:
+def test_tensorflows_profiles_hold_as_many_events_as_smdebug_counts(folder, n_events, clock):
     job = intake.discover(str(SHARED_DATA / "smdebug" / folder))
     profile = next(part for part in read(f"smdebug/{folder}") if part.spans.n_spans)
     dropped = sum(note.counts.get(Quality.EVENTS_DROPPED, 0) for note in profile.notes)

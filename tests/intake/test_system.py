@@ -63,9 +63,7 @@ def test_a_written_job_reads_back_as_the_table_it_was_written_from(tmp_path: Pat
     assert (table.interval_ns, table.n_samples) == (ns(0.5), expected.n_samples)
 
 
-def test_a_long_job_is_put_together_in_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_job_is_put_together_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     columns = {name: [float(n) for n in range(600)] for name in ("gpu0", "cpu0", "cpu1")}
     write_system(tmp_path, {**columns, "memory": [None] * 400 + [1.0] * 200})
     expected = read_job(tmp_path).system
@@ -157,9 +155,7 @@ def test_values_that_are_no_finite_numbers_are_left_out(tmp_path: Path, value: s
         ("receive", 1e300, 1),
     ],
 )
-def test_impossible_values_are_counted_and_left_out(
-    tmp_path: Path, name: str, value: float, n_odd: int
-) -> None:
+def test_impossible_values_are_counted_and_left_out(tmp_path: Path, name, value, n_odd) -> None:
     write_minute(tmp_path, [*minute(), system_line(name, value, START_S + 20)])
     profile = read_job(tmp_path)
     assert counted(profile, Quality.SAMPLES_OUT_OF_RANGE) == n_odd

@@ -44,9 +44,7 @@ def test_a_sample_just_before_its_anchor_belongs_to_it() -> None:
     ("interval_ms", "before_ms"),
     [(500, 5), (500, 20), (500, 250), (200, 100), (1000, 499), (100, 15)],
 )
-def test_samples_up_to_half_an_interval_before_an_anchor_belong_to_it(
-    interval_ms: int, before_ms: float
-) -> None:
+def test_samples_up_to_half_an_interval_before_an_anchor_belong_to_it(interval_ms, before_ms):
     samples = [(GPU, 1e5 + interval_ms * tick, tick) for tick in range(12)]
     samples += [(CPU, 1e5 + interval_ms * tick - before_ms, tick) for tick in range(12)]
     grid = lay_out(rows(*samples), ALL)
@@ -55,9 +53,7 @@ def test_samples_up_to_half_an_interval_before_an_anchor_belong_to_it(
 
 
 @pytest.mark.parametrize("before_ms", [20, 35, 49])
-def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_at_short_intervals(
-    before_ms: float,
-) -> None:
+def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_at_short_intervals(before_ms) -> None:
     samples = [(GPU, 1e5 + 100 * tick, tick) for tick in range(12)]
     samples += [(CPU, 1e5 + 100 * tick - before_ms + tick % 2, tick) for tick in range(12)]
     grid = lay_out(rows(*samples), ALL)
@@ -189,9 +185,7 @@ def test_the_order_of_lines_does_not_matter_and_no_sample_is_lost(
     ("difference_ms", "interval_ms"),
     [(99, 100), (130, 100), (240, 200), (499.7, 500), (720, 1000), (61_000, 60_000), (9e6, 60_000)],
 )
-def test_intervals_snap_to_the_nearest_allowed_value(
-    difference_ms: float, interval_ms: int
-) -> None:
+def test_intervals_snap_to_the_nearest_allowed_value(difference_ms, interval_ms) -> None:
     stamps = (np.arange(5) * difference_ms * MS).astype(np.int64)
     assert snapped_interval_us(stamps) == interval_ms * MS
 

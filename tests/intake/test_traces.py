@@ -117,9 +117,7 @@ def test_files_without_a_rank_take_free_numbers(tmp_path: Path) -> None:
     assert ranks_of(tmp_path) == [(0, "rank0.json", True), (1, "x.json", False)]
 
 
-def test_of_several_cycles_the_newest_whole_one_is_read_unless_another_is_chosen(
-    tmp_path: Path,
-) -> None:
+def test_of_several_cycles_the_newest_whole_one_is_read_unless_another_is_chosen(tmp_path: Path):
     for rank in range(2):
         for stamp in (1694128201545, 1694128301545):
             write_trace(tmp_path / f"worker{rank}.{stamp}.pt.trace.json", ranked(rank))

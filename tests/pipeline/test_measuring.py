@@ -35,9 +35,7 @@ def chosen(job: Path, scheduler: str = "") -> Executor:
     return executor_for(work_of(job, scheduler=scheduler), Quiet())
 
 
-def test_large_traces_are_worked_on_in_processes(
-    mixed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_traces_are_worked_on_in_processes(mixed: Path, monkeypatch: pytest.MonkeyPatch):
     assert isinstance(chosen(mixed), LocalExecutor)
     monkeypatch.setattr(measuring, "LARGE_BYTES", 1_000)
     assert isinstance(chosen(mixed), ProcessExecutor)

@@ -96,9 +96,7 @@ def test_what_the_digest_says_is_no_part_of_the_report(job: Path, tmp_path: Path
     ],
     ids=lambda more: next(iter(more)),
 )
-def test_what_is_asked_for_otherwise_is_read_again(
-    job: Path, tmp_path: Path, reads: Reads, more: dict[str, Any]
-) -> None:
+def test_what_is_asked_for_otherwise_is_read_again(job: Path, tmp_path: Path, reads: Reads, more):
     report(job, tmp_path / "out")
     reads.taken()
     report(job, tmp_path / "out", **more)
@@ -130,9 +128,7 @@ def test_a_file_that_may_be_written_in_this_moment_is_read_again(
 @pytest.mark.parametrize(
     "name", ["report.json", "LowGPUUtilization.json", "Timeline.bin", "Input.sha256"]
 )
-def test_a_report_that_was_changed_is_made_anew(
-    job: Path, tmp_path: Path, reads: Reads, name: str
-) -> None:
+def test_a_report_that_was_changed_is_made_anew(job: Path, tmp_path: Path, reads: Reads, name):
     first = report(job, tmp_path / "out")
     path = tmp_path / "out" / "profiler-report" / name
     path.write_bytes(path.read_bytes().replace(b"1", b"2"))
@@ -141,9 +137,7 @@ def test_a_report_that_was_changed_is_made_anew(
     assert reads.taken() == BOTH
 
 
-def test_a_job_with_files_that_were_skipped_is_read_again(
-    job: Path, tmp_path: Path, reads: Reads
-) -> None:
+def test_a_job_with_files_that_were_skipped_is_read_again(job: Path, tmp_path: Path, reads: Reads):
     (job / "rank1.json").write_text('{"traceEvents": [')
     age(job)
     for _ in range(2):
@@ -161,9 +155,7 @@ def test_an_edited_notebook_is_not_replaced(job: Path, tmp_path: Path, reads: Re
     assert reads.taken() == []
 
 
-def test_objects_are_known_by_their_etags(
-    job: Path, tmp_path: Path, s3: Bucket, reads: Reads
-) -> None:
+def test_objects_are_known_by_their_etags(job: Path, tmp_path: Path, s3: Bucket, reads: Reads):
     s3.put_folder(job, "job")
     report(f"{s3.url}/job", tmp_path / "out")
     assert reads.taken() == BOTH

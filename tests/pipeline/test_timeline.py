@@ -121,9 +121,7 @@ def test_a_damaged_timeline_is_left_out_when_the_report_is_made_again(
     assert not (tmp_path / "elsewhere/profiler-report" / TIMELINE_FILE).exists()
 
 
-def test_a_file_of_somebody_else_is_not_replaced(
-    whole: tuple[Path, Report], tmp_path: Path
-) -> None:
+def test_a_file_of_somebody_else_is_not_replaced(whole: tuple[Path, Report], tmp_path: Path):
     shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
     (tmp_path / "profiler-report" / TIMELINE_FILE).write_bytes(b"mine")
     with pytest.raises(WouldOverwriteError, match=TIMELINE_FILE):

@@ -62,9 +62,7 @@ def test_without_news_no_report_is_made_again_and_the_watch_ends(tmp_path: Path)
     assert len(made) == 1
 
 
-def test_a_job_that_is_not_there_yet_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_is_not_there_yet_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     job = tmp_path / "job"
     looks: list[str] = []
 

@@ -51,9 +51,7 @@ def test_a_file_has_no_name_while_it_is_read(temporary: Path) -> None:
     assert large[1][0] == 0.0
 
 
-def test_without_space_columns_lie_in_memory(
-    temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_space_columns_lie_in_memory(temporary: Path, monkeypatch: pytest.MonkeyPatch):
     def is_full(*args: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 

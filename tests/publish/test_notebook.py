@@ -188,9 +188,7 @@ def test_a_notebook_without_a_parameters_cell_is_refused(tmp_path: Path) -> None
          {"StepOutlier.stddev": 2, "IOBottleneck_threshold": 40.5}),
     ],
 )  # fmt: skip
-def test_thresholds_of_the_parameters_cell_are_read(
-    line: str, expected: dict[str, float], tmp_path: Path
-) -> None:
+def test_thresholds_of_the_parameters_cell_are_read(line, expected, tmp_path: Path) -> None:
     path = write_notebook(tmp_path / "n.ipynb")
     notebook = read_notebook(path)
     notebook.cells[1].source += f"\n{line}"

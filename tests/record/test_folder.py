@@ -25,9 +25,7 @@ from reportgen.record.folder import (
 from reportgen.record.minute_files import MinuteFiles
 
 
-def test_the_time_of_a_recording_follows_no_jump_of_the_wall_clock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_time_of_a_recording_follows_no_jump_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch):
     clock = read_clock()
     before_ns = clock.now_ns()
     monkeypatch.setattr(time, "time_ns", lambda: 0)

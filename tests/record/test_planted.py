@@ -44,9 +44,7 @@ def planted(out: Path, name: str, target: Path) -> None:
     ["recorder.json", "system/training_job_end.ts",
      "recorder/nodes/node-1.json", "recorder/nodes/node-1.sampler-1"],
 )  # fmt: skip
-def test_a_planted_link_to_a_file_is_not_written_through(
-    tmp_path: Path, canaries: Path, name: str
-) -> None:
+def test_a_planted_link_to_a_file_is_not_written_through(tmp_path: Path, canaries: Path, name):
     planted(tmp_path / "out", name, canaries / "kept")
     answer = record("--out", "out", *python("print(7)"), cwd=tmp_path)
 
@@ -59,9 +57,7 @@ def test_a_planted_link_to_a_file_is_not_written_through(
     ["recorder", "recorder/nodes", "recorder/runs", "recorder/ranks", "system",
      "system/incremental", "framework", "framework/pevents"],
 )  # fmt: skip
-def test_a_planted_link_to_a_folder_is_not_written_into(
-    tmp_path: Path, canaries: Path, name: str
-) -> None:
+def test_a_planted_link_to_a_folder_is_not_written_into(tmp_path: Path, canaries: Path, name):
     planted(tmp_path / "out", name, canaries)
     answer = record("--out", "out", *python(LOOP), cwd=tmp_path)
 
@@ -163,9 +159,7 @@ def test_a_program_writes_into_no_planted_folder(tmp_path: Path, canaries: Path,
     ],
 )
 @pytest.mark.parametrize("target", ["kept", "missing"])
-def test_a_program_writes_through_no_planted_file(
-    tmp_path: Path, canaries: Path, link: str, target: str
-) -> None:
+def test_a_program_writes_through_no_planted_file(tmp_path: Path, canaries: Path, link, target):
     out = tmp_path / "out"
     planted(out, link.format(pid=os.getpid(), hour=_hour()), canaries / target)
     _write_events(out)

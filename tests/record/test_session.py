@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -280,9 +280,7 @@ def test_another_program_does_not_mix_with_one_that_runs(tmp_path: Path) -> None
         ([{"PBS_JOBID": "7"}] * 2, 1),
     ],
 )
-def test_runs_of_one_launcher_s_step_are_one_job(
-    environments: Sequence[Mapping[str, str]], n_folders: int, tmp_path: Path
-) -> None:
+def test_runs_of_one_launcher_s_step_are_one_job(environments, n_folders, tmp_path: Path) -> None:
     for variables in environments:
         record("--out", "out", *python(""), cwd=tmp_path, env=variables)
 

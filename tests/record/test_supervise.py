@@ -48,9 +48,7 @@ def test_the_exit_code_is_that_of_the_command(code: int, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSEGV])
-def test_a_command_that_a_signal_ended_gives_128_and_its_number(
-    number: signal.Signals, tmp_path: Path
-) -> None:
+def test_a_command_that_a_signal_ended_gives_128_and_its_number(number, tmp_path: Path) -> None:
     answer = record(*python(f"import os; os.kill(os.getpid(), {int(number)})"), cwd=tmp_path)
 
     assert answer.returncode == 128 + number
@@ -112,9 +110,7 @@ def test_a_closed_stream_stays_closed_for_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_asks_the_recorder_to_end_is_passed_on_once(
-    number: signal.Signals, tmp_path: Path
-) -> None:
+def test_a_signal_that_asks_the_recorder_to_end_is_passed_on_once(number, tmp_path: Path) -> None:
     code = (
         "import signal, time\n"
         "def end(*_):\n"
@@ -153,9 +149,7 @@ def test_an_interrupt_stays_ignored_for_a_job_in_the_background(tmp_path: Path) 
     assert answer.returncode == 1
 
 
-def test_ctrl_c_reaches_the_command_once_and_a_second_one_again(
-    terminal: Terminal, tmp_path: Path
-) -> None:
+def test_ctrl_c_reaches_the_command_once_and_a_second_one_again(terminal: Terminal, tmp_path: Path):
     terminal.type(typed(COUNTS_INTERRUPTS, tmp_path))
     terminal.expect("up")
     terminal.type("\x03")

@@ -230,9 +230,7 @@ def test_a_newer_format_asks_for_an_update() -> None:
         (("reportgen", "exhibits", 0, "title"), None),
     ],
 )
-def test_a_value_of_another_type_is_named_when_it_is_read(
-    path: tuple[str | int, ...], value: object
-) -> None:
+def test_a_value_of_another_type_is_named_when_it_is_read(path, value) -> None:
     tree = json.loads(encode(full_result()))
     *above, last = path
     holder = tree

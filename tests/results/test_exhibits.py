@@ -33,9 +33,7 @@ def test_columns_of_different_length_are_refused() -> None:
         ([], ColumnType.FLOAT, ()),
     ],
 )
-def test_a_column_has_the_narrowest_type_and_nothing_but_finite_numbers(
-    values: list[object], kind: ColumnType, kept: tuple[object, ...]
-) -> None:
+def test_a_column_has_the_narrowest_type_and_nothing_but_finite_numbers(values, kind, kept) -> None:
     made = column("a", "", values)
     assert (made.type, made.values) == (kind, kept)
 
@@ -50,9 +48,7 @@ def test_a_column_has_the_narrowest_type_and_nothing_but_finite_numbers(
         (ColumnType.BOOL, [1]),
     ],
 )
-def test_values_of_another_type_than_the_declared_one_are_refused(
-    kind: ColumnType, values: list[object]
-) -> None:
+def test_values_of_another_type_than_the_declared_one_are_refused(kind, values) -> None:
     with pytest.raises(TypeError, match=f"column a: .* where {kind.value} is declared"):
         column("a", "", values, type=kind)
     assert column("a", "", [*values, None], type=ColumnType.TEXT).values[-1] is None

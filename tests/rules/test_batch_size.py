@@ -53,9 +53,7 @@ def test_room_in_all_three_is_counted_each_judged_minute() -> None:
 @pytest.mark.parametrize(
     ("used", "is_told"), [(None, True), (6.9e9, True), (7e9, False), (9.9e9, False)]
 )
-def test_no_larger_batch_is_advised_where_the_memory_is_allocated(
-    used: float | None, is_told: bool
-) -> None:
+def test_no_larger_batch_is_advised_where_the_memory_is_allocated(used, is_told) -> None:
     memory: dict[str, Any] = {} if used is None else {"gpu0_used": used, "gpu0_total": 1e10}
     found = finding(run(RULE, roomy(**memory), **SMALL), "BATCH-1")
 

@@ -37,9 +37,7 @@ def with_blocking_copies(begins_us: int) -> dict[str, Any]:
 
 @needs_shared_data
 @pytest.mark.parametrize("begins_us", [25, 35, 150])
-def test_the_data_loader_is_first_however_late_blocking_copies_begin(
-    tmp_path: Path, begins_us: int
-) -> None:
+def test_the_data_loader_is_first_however_late_blocking_copies_begin(tmp_path: Path, begins_us):
     file = tmp_path / "worker0.1.pt.trace.json"
     file.write_text(json.dumps(with_blocking_copies(begins_us)))
     params = {idle_time.RULE.id: idle_time.RULE.params()}

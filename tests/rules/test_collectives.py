@@ -72,9 +72,7 @@ def test_ranks_that_arrive_together_are_no_fault() -> None:
 
 
 @pytest.mark.parametrize(("apart_us", "is_comparable"), [(1000.0, True), (1001.0, False)])
-def test_ends_more_than_a_millisecond_apart_do_not_compare(
-    apart_us: float, is_comparable: bool
-) -> None:
+def test_ends_more_than_a_millisecond_apart_do_not_compare(apart_us, is_comparable) -> None:
     late = rank(1, 0.0, end=100.0 + apart_us)
     result = run(collectives.RULE, rank(0, 0.0), late)
 
@@ -139,9 +137,7 @@ def test_a_window_that_begins_earlier_is_no_late_rank() -> None:
 
 
 @pytest.mark.parametrize(("slow_us", "is_fault"), [(120.0, True), (14.0, False)])
-def test_transfers_slower_than_others_of_their_size_are_a_slow_link(
-    slow_us: float, is_fault: bool
-) -> None:
+def test_transfers_slower_than_others_of_their_size_are_a_slow_link(slow_us, is_fault) -> None:
     said = {
         "name": "allreduce", "group": "0", "group_size": 2, "dtype": "Float", "in_elements": 1000
     }  # fmt: skip
@@ -293,9 +289,7 @@ def stepping(number: int, *compute_us: float, n_steps: int = 2) -> RankTrace:
 
 
 @pytest.mark.parametrize(("longer_us", "is_told"), [(100.0, True), (10.0, False)])
-def test_ranks_that_are_late_by_turns_are_told_without_naming_one(
-    longer_us: float, is_told: bool
-) -> None:
+def test_ranks_that_are_late_by_turns_are_told_without_naming_one(longer_us, is_told) -> None:
     turns = [
         stepping(
             rank,
@@ -348,9 +342,7 @@ def test_transfers_are_held_against_the_link() -> None:
         ("allreduce", None, None),
     ],
 )
-def test_the_bus_factor_is_that_of_nccl_tests(
-    name: str, n_ranks: int | None, factor: float | None
-) -> None:
+def test_the_bus_factor_is_that_of_nccl_tests(name, n_ranks, factor) -> None:
     assert bus_factor(name, n_ranks) == factor
 
 

@@ -59,9 +59,7 @@ def judged(rows: Sequence[tuple[Any, ...]], *, cores: int, gpus: int = 0, **para
 
 
 @pytest.mark.parametrize(("cores", "n_violations"), [(2, 0), (3, 1)])
-def test_loaders_below_seventy_percent_of_the_cores_are_too_few(
-    cores: int, n_violations: int
-) -> None:
+def test_loaders_below_seventy_percent_of_the_cores_are_too_few(cores, n_violations) -> None:
     # Two loaders: 70 % of 2 cores is 1.4, of 3 cores 2.1.
     result = judged(training(loaders=2, n_steps=50), cores=cores)
 
@@ -180,9 +178,7 @@ def test_an_iterable_that_the_training_process_reads_itself_has_no_loader_proces
 
 
 @pytest.mark.parametrize(("gpus", "expected"), [(0, 0.2), (1, 59 * 0.25 / 59.75)])
-def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(
-    gpus: int, expected: float
-) -> None:
+def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(gpus, expected) -> None:
     columns = {f"cpu{index}": [80.0] * 601 for index in range(4)}
     columns |= {f"gpu{index}": [60.0] * 601 for index in range(gpus)}
     part = node_profile(
@@ -204,9 +200,7 @@ def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(
     [(range(7, 400, 25), True), (range(7, 400, 4), False)],
     ids=["a few stalls", "each of four processes is late"],
 )
-def test_a_few_long_waits_are_stalls_that_more_processes_do_not_help(
-    late: range, is_told: bool
-) -> None:
+def test_a_few_long_waits_are_stalls_that_more_processes_do_not_help(late, is_told) -> None:
     begin_s, rows = START_S + 1.0, [setup(0, workers=4, pinned=True)]
     for step in range(400):
         wait_s = 3.0 if step in late else 0.001
@@ -243,9 +237,7 @@ def test_waits_cost_at_most_what_gpus_leave_unused() -> None:
         (0.53, "DL-1", Severity.CRITICAL),
     ],
 )
-def test_how_long_the_loop_waits_decides_what_too_few_means(
-    wait_s: float, finding_id: str, severity: Severity
-) -> None:
+def test_how_long_the_loop_waits_decides_what_too_few_means(wait_s, finding_id, severity) -> None:
     result = judged(training(wait_s=wait_s), cores=4)
 
     assert [(item.id, item.severity) for item in result.findings] == [(finding_id, severity)]
@@ -729,9 +721,7 @@ def loud(result: Any) -> list[tuple[str, str]]:
         (31.9, Cause.TOO_FEW_LOADERS),
     ],
 )
-def test_a_flat_rate_is_the_limit_only_where_loaders_do_not_compute(
-    cpu: float, cause: Cause
-) -> None:
+def test_a_flat_rate_is_the_limit_only_where_loaders_do_not_compute(cpu, cause) -> None:
     rows = training(wait_s=0.5, loaders=4, n_steps=200)
     result = sampled(rows, cores=8, cpu=cpu, receive=100e6)
 
@@ -865,9 +855,7 @@ def test_batches_that_are_there_in_less_than_two_milliseconds_need_no_more_proce
 
 
 @pytest.mark.parametrize(("other_pct", "is_told"), [(0.0, True), (80.0, False)])
-def test_handing_over_takes_longer_beside_other_programs_as_the_loop_does(
-    other_pct: float, is_told: bool
-) -> None:
+def test_handing_over_takes_longer_beside_other_programs_as_the_loop_does(other_pct, is_told):
     # Steps of 100 ms, each behind a wait of 10 ms, for which the job needs 10 ms of a core.
     rows: list[tuple[Any, ...]] = [setup(0, workers=2, pinned=True)]
     for step in range(500):
@@ -881,9 +869,7 @@ def test_handing_over_takes_longer_beside_other_programs_as_the_loop_does(
 
 
 @pytest.mark.parametrize("has_processes", [False, True])
-def test_twenty_milliseconds_are_waiting_for_data_beside_whatever_programs(
-    has_processes: bool,
-) -> None:
+def test_twenty_milliseconds_are_waiting_for_data_beside_whatever_programs(has_processes) -> None:
     # Steps that sleep need no processor time, so a turn lasts many times as long as its work.
     rows: list[tuple[Any, ...]] = [setup(0, workers=int(has_processes), pinned=True)]
     for step in range(500):
@@ -1057,9 +1043,7 @@ def test_waits_for_the_first_batches_of_epochs_are_a_fault_of_starting_loaders_a
         ({"cpu": 10.0}, Cause.LOADER_START),
     ],
 )
-def test_waits_for_first_batches_have_the_cause_that_limits_the_whole_loop(
-    columns: dict[str, float], cause: Cause
-) -> None:
+def test_waits_for_first_batches_have_the_cause_that_limits_the_whole_loop(columns, cause) -> None:
     rows = [
         (*row[:2], row[2] + 30 * epoch, row[3] + 30 * epoch, *row[4:])
         for epoch in range(4)

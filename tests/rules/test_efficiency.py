@@ -148,9 +148,7 @@ def test_half_a_model_is_refused(given: Mapping[str, str]) -> None:
     ("attention", "flops_per_token"),
     [(None, 6 * 7e6), ("32,4096,2048", 6 * 7e6 + 12 * 32 * 4096 * 2048)],
 )
-def test_without_sizes_parameters_and_tokens_give_mfu(
-    world_size: int | None, part: float, attention: str | None, flops_per_token: float
-) -> None:
+def test_without_sizes_parameters_and_tokens_give_mfu(world_size, part, attention, flops_per_token):
     lasts_us = 1000.0
     trace = product(lasts_us=9.0, more={"input_dims": ""}, steps=((0, 0.0, lasts_us),))
     params = RULE.params(params=7e6, tokens_per_step=65536, attention=attention)
@@ -206,9 +204,7 @@ def test_mfu_is_the_time_at_the_peak_as_a_share_of_the_steps() -> None:
         ([("forward", 0.5, 15.0)], 25.0),
     ],
 )
-def test_what_a_checkpoint_computes_again_counts_for_hfu_alone(
-    around: list[tuple[str, float, float]], hfu_pct: float
-) -> None:
+def test_what_a_checkpoint_computes_again_counts_for_hfu_alone(around, hfu_pct) -> None:
     inputs = {"input_dims": DIMS, "input_type": BF16}
     trace = rank_trace(
         slices=[*around, ("aten::linear", 1.0, 12.0), ("aten::mm", 2.0, 10.0, inputs)],
@@ -283,9 +279,7 @@ def test_element_work_is_bound_by_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("unknown_us", [3 * AT_PEAK_US, 5 * AT_PEAK_US])
-def test_copies_are_no_kernel_time_and_a_bar_of_mostly_unknown_is_not_drawn(
-    unknown_us: float,
-) -> None:
+def test_copies_are_no_kernel_time_and_a_bar_of_mostly_unknown_is_not_drawn(unknown_us) -> None:
     copy = ("Memcpy DtoD (Device -> Device)", 5.0, 4.0, {"correlation": 1, "kind": GpuKind.MEMCPY})
     known = product(lasts_us=AT_PEAK_US)
     trace = rank_trace(
@@ -355,9 +349,7 @@ SMALL_ATTENTION = {
         ("aten::_flash_attention_forward", SMALL_ATTENTION, "Raise the batch."),
     ],
 )
-def test_products_alone_are_advised_to_be_joined(
-    operator: str, inputs: Mapping[str, str], advice: str
-) -> None:
+def test_products_alone_are_advised_to_be_joined(operator, inputs, advice) -> None:
     trace = rank_trace(
         slices=[(operator, 1.0, 10.0, inputs)],
         calls=[("cudaLaunchKernel", 2.0, 5.0, {"correlation": 1})],

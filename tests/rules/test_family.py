@@ -189,9 +189,7 @@ def test_a_measurement_can_travel(rule: AnyRule, is_rank: bool) -> None:
 
 
 @every_case
-def test_exhibits_are_unique_bounded_and_named_by_their_findings(
-    rule: AnyRule, is_rank: bool
-) -> None:
+def test_exhibits_are_unique_bounded_and_named_by_their_findings(rule: AnyRule, is_rank: bool):
     result = run(rule, *parts_of(is_rank=is_rank))
     ids = [item.id for item in result.exhibits]
 

@@ -27,9 +27,7 @@ def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
 
 
 @pytest.mark.parametrize(("exposed_us", "is_fault"), [(3.9, False), (4.0, True)])
-def test_exposed_communication_is_a_fault_from_its_threshold_on(
-    exposed_us: float, is_fault: bool
-) -> None:
+def test_exposed_communication_is_a_fault_from_its_threshold_on(exposed_us, is_fault) -> None:
     gpu = [("k", 0.0, 100 - exposed_us), ("ncclKernel", 100 - exposed_us, exposed_us)]
     ids = [item.id for item in run(RULE, rank_trace(gpu=gpu)).findings]
 
@@ -78,9 +76,7 @@ def test_exposed_communication_says_when_it_lasted_longest() -> None:
     ("usual_us", "most_us", "is_fault"),
     [(80.0, 87.9, False), (80.0, 88.1, True), (20.0, 24.0, False), (20.0, 27.0, True)],
 )
-def test_uneven_ranks_are_named_from_a_tenth_on_if_that_costs_enough(
-    usual_us: float, most_us: float, is_fault: bool
-) -> None:
+def test_uneven_ranks_are_named_from_a_tenth_on_if_that_costs_enough(usual_us, most_us, is_fault):
     def rank(number: int, compute_us: float) -> RankTrace:
         gpu = [("k", 0.0, compute_us), ("ncclKernel", compute_us, 100 - compute_us)]
         return rank_trace(gpu=gpu, rank=number)

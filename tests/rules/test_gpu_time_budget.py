@@ -66,9 +66,7 @@ def test_the_loop_is_from_the_first_step_to_the_last_whatever_the_gpu_does() -> 
     ("gpu_after_loop", "worked_s"),
     [([95.0, 95.0, 11.0, 0.0, 0.0, 0.0], 3.0), ([95.0, 95.0, 10.0, 0.0, 0.0, 0.0], 2.0)],
 )
-def test_it_is_measured_how_long_gpus_work_after_the_last_recorded_step(
-    gpu_after_loop: list[float], worked_s: float
-) -> None:
+def test_it_is_measured_how_long_gpus_work_after_the_last_recorded_step(gpu_after_loop, worked_s):
     result = run(RULE, node({"gpu0": [95.0] * 4 + gpu_after_loop}, [step(0, 3)]))
 
     assert parts(result) == {"busy_high": 4.0, "finalization": 6.0}
@@ -113,9 +111,7 @@ def test_a_gpu_that_never_works_has_neither_start_nor_end_without_steps() -> Non
         ((50.1, 0.0), "io_wait"),
     ],
 )
-def test_cores_wait_above_twenty_percent_on_average_or_one_above_fifty(
-    cores: tuple[float, float], part: str
-) -> None:
+def test_cores_wait_above_twenty_percent_on_average_or_one_above_fifty(cores, part) -> None:
     columns = {
         "gpu0": [0.0] * 10,
         "cpu0_iowait": [cores[0]] * 10,

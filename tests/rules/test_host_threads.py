@@ -48,9 +48,7 @@ def test_threads_are_busy_but_for_calls_that_block(mark: str) -> None:
         ("urEventWait", 29.0, 29.0),
     ],
 )
-def test_a_copy_blocks_where_its_call_returns_only_when_it_is_done(
-    name: str, call_us: float, blocked_us: float
-) -> None:
+def test_a_copy_blocks_where_its_call_returns_only_when_it_is_done(name, call_us, blocked_us):
     """A copy to pageable memory does, whatever its call is named; a stream waits by itself."""
     is_copy = name == "cudaMemcpyAsync"
     copy = ("Memcpy DtoH (Device -> Pageable)", 20.0, 20.0, {"correlation": 1, "kind": MEMCPY})

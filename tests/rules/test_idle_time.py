@@ -16,9 +16,7 @@ from tests.rules.samples import run
 
 
 @pytest.mark.parametrize(("late_us", "is_fault"), [(2.9, False), (3.0, True)])
-def test_waiting_for_the_loader_is_a_fault_from_its_threshold_on(
-    late_us: float, is_fault: bool
-) -> None:
+def test_waiting_for_the_loader_is_a_fault_from_its_threshold_on(late_us, is_fault) -> None:
     trace = rank_trace(
         gpu=[("a", 0.0, 50.0), ("b", 50 + late_us, 50 - late_us, {"correlation": 1})],
         calls=[("cudaLaunchKernel", 50 + late_us, 1.0, {"correlation": 1})],
@@ -57,9 +55,7 @@ def test_a_long_idle_stretch_says_when_how_long_why_and_before_what() -> None:
 
 
 @pytest.mark.parametrize(("least_pct", "n_listed"), [(33.0, 1), (33.4, 0), (0.0, 1)])
-def test_a_stretch_is_listed_from_its_share_of_the_window_on(
-    least_pct: float, n_listed: int
-) -> None:
+def test_a_stretch_is_listed_from_its_share_of_the_window_on(least_pct, n_listed) -> None:
     assert len(stretches(gap_trace((10.0, 5.0)), least_pct=least_pct)) == n_listed
 
 
@@ -114,9 +110,7 @@ def test_a_cost_behind_others_says_so_before_its_figure() -> None:
 
 
 @pytest.mark.parametrize(("length_us", "is_start"), [(1_000_000.0, True), (999_000.0, False)])
-def test_a_recording_of_a_start_is_told_instead_of_its_causes(
-    length_us: float, is_start: bool
-) -> None:
+def test_a_recording_of_a_start_is_told_instead_of_its_causes(length_us, is_start) -> None:
     params = Params(threshold_start_pct=40.0)
     findings = run(RULE, start_trace(length_us), params=params).findings
 

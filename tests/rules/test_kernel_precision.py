@@ -62,9 +62,7 @@ def test_communication_has_no_precision() -> None:
         ("6.1", {}, None),
     ],
 )
-def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(
-    capability: str | None, versions: dict[str, str], severity: str | None
-) -> None:
+def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(capability, versions, severity):
     trace = rank_trace(gpu=[("ampere_sgemm_128x64_nn", 0.0, 20.0), ("k<float>", 20.0, 80.0)])
     device = Device(id=0, name="GPU", compute_capability=capability)
     trace = replace(trace, devices=(device,), versions=versions)
@@ -76,9 +74,7 @@ def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(
 @pytest.mark.parametrize(
     ("versions", "units"), [({"hip_runtime": "6"}, "matrix cores"), ({}, "tensor cores")]
 )
-def test_units_that_multiply_matrices_have_the_name_that_their_maker_gives_them(
-    versions: dict[str, str], units: str
-) -> None:
+def test_units_that_multiply_matrices_have_the_name_that_their_maker_gives_them(versions, units):
     gpu = [("Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1", 0.0, 20.0), ("k<float>", 20.0, 5.0)]
     result = run(RULE, replace(rank_trace(gpu=gpu), versions=versions))
 
@@ -110,9 +106,7 @@ def test_matrix_kernels_are_told_by_their_own_name() -> None:
 
 
 @pytest.mark.parametrize(("fp32_us", "is_told"), [(19.0, False), (20.0, True)])
-def test_fp32_matrix_kernels_are_told_from_their_threshold_on(
-    fp32_us: float, is_told: bool
-) -> None:
+def test_fp32_matrix_kernels_are_told_from_their_threshold_on(fp32_us, is_told) -> None:
     gpu = [("volta_sgemm_64x64_nt", 0.0, fp32_us), ("k<float>", fp32_us, 100 - fp32_us)]
     ids = {item.id for item in run(RULE, rank_trace(gpu=gpu)).findings}
 

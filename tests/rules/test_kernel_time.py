@@ -43,9 +43,7 @@ def test_kernels_of_all_ranks_are_joined_by_name() -> None:
 
 
 @pytest.mark.parametrize(("each_us", "is_told"), [(39.0, False), (41.0, True)])
-def test_kernels_that_could_be_fused_are_told_with_their_share(
-    each_us: float, is_told: bool
-) -> None:
+def test_kernels_that_could_be_fused_are_told_with_their_share(each_us, is_told) -> None:
     name = "void at::native::vectorized_elementwise_kernel<4, silu_kernel>"
     gpu = [("gemm", 0.0, 100.0 - each_us), (name, 100.0, each_us)]
     found = {item.id: item for item in run(RULE, rank_trace(gpu=gpu)).findings}
@@ -57,9 +55,7 @@ def test_kernels_that_could_be_fused_are_told_with_their_share(
 
 
 @pytest.mark.parametrize(("changing_us", "is_told"), [(4.0, False), (6.0, True)])
-def test_kernels_that_only_change_layouts_are_told_with_their_share(
-    changing_us: float, is_told: bool
-) -> None:
+def test_kernels_that_only_change_layouts_are_told_with_their_share(changing_us, is_told) -> None:
     gpu = [
         ("gemm", 0.0, 100.0 - changing_us),
         ("batched_transpose_16x32_half", 100.0, changing_us),
@@ -98,9 +94,7 @@ def test_kernels_of_a_graph_share_its_launch(call_us: float, ratio: float) -> No
 
 
 @pytest.mark.parametrize(("long_us", "is_fault"), [(1_970.0, True), (1_990.0, False)])
-def test_small_kernels_are_a_fault_from_what_fusing_them_wins_on(
-    long_us: float, is_fault: bool
-) -> None:
+def test_small_kernels_are_a_fault_from_what_fusing_them_wins_on(long_us, is_fault) -> None:
     """Four kernels of 2 µs, launched every 22 µs, and a long one that nothing waits for."""
     small: list[Any] = [("t", 22.0 * n + 8, 2.0, {"correlation": n}) for n in range(4)]
     calls = [("cudaLaunchKernel", 22.0 * n, 4.0, {"correlation": n}) for n in range(5)]

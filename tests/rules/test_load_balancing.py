@@ -65,9 +65,7 @@ def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
 
 
 @pytest.mark.parametrize(("rest_pct", "is_told"), [(95.0, False), (60.0, True)])
-def test_a_gpu_that_stops_has_no_other_share_of_the_work_for_that(
-    rest_pct: float, is_told: bool
-) -> None:
+def test_a_gpu_that_stops_has_no_other_share_of_the_work_for_that(rest_pct, is_told) -> None:
     # A long start of both, so that neither is used throughout.
     start = [0.0] * 40
     gpus: dict[str, Any] = {
@@ -212,9 +210,7 @@ def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
 @pytest.mark.parametrize(
     ("n_workers", "said"), [(1, "instead of DataParallel"), (2, "already has its training process")]
 )
-def test_data_parallel_is_advised_against_only_where_it_may_be_used(
-    n_workers: int, said: str
-) -> None:
+def test_data_parallel_is_advised_against_only_where_it_may_be_used(n_workers, said) -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30}
     rows = [row for rank in range(n_workers) for row in step_rows([1.0], worker=f"algo-1-{rank}")]
     part = node_profile(system=system_table(gpus, interval_s=6), spans=span_table(rows))

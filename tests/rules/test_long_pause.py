@@ -116,9 +116,7 @@ def test_a_pause_below_the_threshold_is_a_reading_and_a_cheap_one_is_only_in_the
 
 
 @pytest.mark.parametrize(("pause_s", "is_told"), [(61.0, True), (58.0, False)])
-def test_a_minute_without_progress_is_told_however_long_the_job_is(
-    pause_s: float, is_told: bool
-) -> None:
+def test_a_minute_without_progress_is_told_however_long_the_job_is(pause_s, is_told) -> None:
     # Of a job of many hours it would be less than the share from which pauses are told.
     params = Params(min_share_pct=50, threshold_pct=60)
 
@@ -309,9 +307,7 @@ def test_what_the_node_did_is_told(series: str, inside: float, usual: float, wor
 # Samples alone
 
 
-def test_without_steps_a_stretch_in_which_all_gpus_idle_is_a_pause(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_without_steps_a_stretch_in_which_all_gpus_idle_is_a_pause(snapshot: SnapshotAssertion):
     ticks = np.arange(0, 1200)
     cpu = np.where((ticks >= 400) & (ticks < 460), 2.0, 60.0).tolist()
     result = run(RULE, samples((200, 230), cpu0=cpu))
@@ -333,9 +329,7 @@ def test_without_steps_a_stretch_in_which_all_gpus_idle_is_a_pause(
     ],
     ids=["none", "short", "in a rhythm", "swinging"],
 )
-def test_short_regular_or_alternating_idleness_is_no_pause(
-    idle: Sequence[tuple[float, float]],
-) -> None:
+def test_short_regular_or_alternating_idleness_is_no_pause(idle) -> None:
     assert run(RULE, samples(*idle)).findings == ()
 
 
@@ -344,9 +338,7 @@ def test_short_regular_or_alternating_idleness_is_no_pause(
     [(98.0, 230, True), (60.0, 230, False), (98.0, 600, False)],
     ids=["others look busy", "others work as usual", "it worked before alone"],
 )
-def test_a_gpu_that_idles_while_the_others_look_busy_holds_them_up(
-    others_pct: float, until_s: float, is_told: bool
-) -> None:
+def test_a_gpu_that_idles_while_the_others_look_busy_holds_them_up(others_pct, until_s, is_told):
     ticks_s = np.arange(0.0, 600.0, 0.5)
     others = np.where((ticks_s < 20) | (ticks_s >= 590), 0.0, others_pct).tolist()
     found = run(RULE, samples((200, until_s), gpu1=others, gpu2=others)).findings
@@ -370,9 +362,7 @@ def test_gpus_of_all_nodes_must_idle() -> None:
     [(100, (200, 230), True), (0, (200, 230), False), (100, (60, 90), False)],
     ids=["beside the window", "all steps recorded", "inside the window"],
 )
-def test_gpus_that_idle_beside_a_window_of_recorded_steps_pause(
-    first: int, pause_s: tuple[float, float], is_told: bool
-) -> None:
+def test_gpus_that_idle_beside_a_window_of_recorded_steps_pause(first, pause_s, is_told) -> None:
     # The window lasts from 5 to 105 s, the GPU works from 20 to 590 s.
     window = job(500, first=first, system=samples(pause_s).system)
     findings = run(RULE, window).findings

@@ -63,9 +63,7 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
 @pytest.mark.parametrize(
     ("gpus", "said"), [(1, "The only GPU is never used"), (2, "Both GPUs are never used")]
 )
-def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(
-    gpus: int, said: str
-) -> None:
+def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(gpus, said) -> None:
     columns: dict[str, Any] = {f"gpu{index}": [0.0, 1.0] * 15 for index in range(gpus)}
     result = run(RULE, node(**columns), **SMALL)
     (found,) = result.findings
@@ -111,9 +109,7 @@ def test_p5_must_be_below_its_threshold(low: float, triggers: int) -> None:
 
 
 @pytest.mark.parametrize(("high", "triggers"), [(70.0, 0), (70.01, 2)])
-def test_a_p95_equal_to_its_threshold_is_neither_low_nor_fluctuating(
-    high: float, triggers: int
-) -> None:
+def test_a_p95_equal_to_its_threshold_is_neither_low_nor_fluctuating(high, triggers) -> None:
     assert run(RULE, node(gpu0=[0.0, high] * 15), **SMALL).counters.rule_triggered == triggers
 
 
@@ -356,9 +352,7 @@ def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     ("n_samples", "interval_s", "is_judged"),
     [(21, 30, True), (20, 60, False), (21, 29.9, False), (60, 10.1, False), (60, 10.2, True)],
 )
-def test_twenty_samples_are_judged_that_span_ten_minutes(
-    n_samples: int, interval_s: float, is_judged: bool
-) -> None:
+def test_twenty_samples_are_judged_that_span_ten_minutes(n_samples, interval_s, is_judged) -> None:
     columns = {"gpu0": [90.0] * n_samples, "gpu1": [0.0] * n_samples}
     result = run(RULE, node_profile(system=system_table(columns, interval_s=interval_s)))
 
@@ -400,9 +394,7 @@ def test_without_a_limit_of_idling_nothing_rests_and_the_text_says_the_limit() -
 
 
 @pytest.mark.parametrize(("n_idle", "severity"), [(9, Severity.INFO), (11, Severity.WARNING)])
-def test_rests_of_less_than_a_twentieth_of_the_time_are_a_reading(
-    n_idle: int, severity: Severity
-) -> None:
+def test_rests_of_less_than_a_twentieth_of_the_time_are_a_reading(n_idle, severity) -> None:
     # Two GPUs; one rests for a few of 100 samples, half of what the job loses.
     rests = ([95.0] * (100 - n_idle) + [0.0] * n_idle) * 4 + [95.0]
     found = finding(run(RULE, node(gpu0=rests, gpu1=[95.0] * 401), **SMALL), "GPU-2")
@@ -412,9 +404,7 @@ def test_rests_of_less_than_a_twentieth_of_the_time_are_a_reading(
 
 
 @pytest.mark.parametrize(("level", "is_told"), [(80.0, False), (79.0, True)])
-def test_gpus_that_miss_a_twelfth_of_their_usual_use_wait_for_something(
-    level: float, is_told: bool
-) -> None:
+def test_gpus_that_miss_a_twelfth_of_their_usual_use_wait_for_something(level, is_told) -> None:
     # The 75th percentile is 95; half of the samples are lower by 15 or 16 points.
     values = [95.0, level] * 60
     result = run(RULE, node(gpu0=values), **SMALL)

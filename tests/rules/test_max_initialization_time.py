@@ -68,9 +68,7 @@ def test_start_up_below_twenty_seconds_is_only_told() -> None:
         (60.0, 62, False),
     ],
 )
-def test_start_up_that_takes_much_of_the_job_is_told(
-    init_s: float, loop_s: int, is_told: bool
-) -> None:
+def test_start_up_that_takes_much_of_the_job_is_told(init_s, loop_s, is_told) -> None:
     found = finding(run(RULE, started_after(init_s, loop_s=loop_s)), "INIT-1")
 
     assert (found is not None) == is_told
@@ -80,9 +78,7 @@ def test_start_up_that_takes_much_of_the_job_is_told(
 
 
 @pytest.mark.parametrize(("after_s", "is_told"), [(140.0, False), (200.0, True)])
-def test_without_gpus_what_passes_after_the_last_step_is_told(
-    after_s: float, is_told: bool
-) -> None:
+def test_without_gpus_what_passes_after_the_last_step_is_told(after_s, is_told) -> None:
     found = finding(run(RULE, started_after(10.0, loop_s=1000, after_s=after_s)), "INIT-2")
 
     assert (found is not None) == is_told
@@ -103,9 +99,7 @@ def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
 
 
 @pytest.mark.parametrize(("n_idle", "is_told"), [(3, False), (4, True)])
-def test_a_start_is_long_by_the_last_sample_in_which_no_gpu_works(
-    n_idle: int, is_told: bool
-) -> None:
+def test_a_start_is_long_by_the_last_sample_in_which_no_gpu_works(n_idle, is_told) -> None:
     """Samples a minute apart: GPUs that are seen to work after 180 s may have begun after 121 s."""
     use = [0.0] * n_idle + [95.0] * 12
     system = system_table({"gpu0": use}, interval_s=60)
@@ -210,9 +204,7 @@ def test_without_steps_it_is_skipped_but_tells_the_job(rows, code: ReasonCode) -
     ("first", "told_s"),
     [(0, 300.0), (130, 170.0), (150, 150.0), (151, None), (300, None), (301, None)],
 )
-def test_the_number_of_the_first_recorded_step_shows_when_the_training_began(
-    first: int, told_s: float | None
-) -> None:
+def test_the_number_of_the_first_recorded_step_shows_when_the_training_began(first, told_s) -> None:
     # A short window of 50 steps in the middle. An earlier run has counted to 301.
     result = run(RULE, started_after(300.0, loop_s=50, after_s=400.0, first=first))
     found = finding(result, "INIT-1")

@@ -80,9 +80,7 @@ def ramp(start: float, end: float, n: int = 160) -> list[float]:
         (ramp(24, 79, 40), False),  # too few samples
     ],
 )
-def test_allocated_memory_that_grows_through_the_whole_job_is_a_leak(
-    used_gb: list[float], is_leak: bool
-) -> None:
+def test_allocated_memory_that_grows_through_the_whole_job_is_a_leak(used_gb, is_leak) -> None:
     findings = {item.id: item for item in run(RULE, node(**gpu(*used_gb))).findings}
 
     assert ("ROOM-4" in findings) == is_leak
@@ -92,9 +90,7 @@ def test_allocated_memory_that_grows_through_the_whole_job_is_a_leak(
 
 
 @pytest.mark.parametrize(("most_gb", "n_findings"), [(39.9, 1), (40, 0)])
-def test_gpus_that_never_use_half_of_their_memory_have_room(
-    most_gb: float, n_findings: int
-) -> None:
+def test_gpus_that_never_use_half_of_their_memory_have_room(most_gb, n_findings) -> None:
     findings = run(RULE, node(**gpu(10, most_gb), **gpu(5, 5, number=1))).findings
 
     assert [finding.id for finding in findings] == ["ROOM-3"] * n_findings

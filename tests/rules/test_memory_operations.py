@@ -31,9 +31,7 @@ def test_directions_are_read_off_names(name: str, direction: str) -> None:
 @pytest.mark.parametrize(
     ("kernel_us", "severity"), [(970.0, Severity.WARNING), (973.0, Severity.INFO)]
 )
-def test_pageable_copies_are_a_fault_from_what_pinning_wins_on(
-    kernel_us: float, severity: Severity
-) -> None:
+def test_pageable_copies_are_a_fault_from_what_pinning_wins_on(kernel_us, severity) -> None:
     """Of a copy of 190 µs 160 stay at 25 GB/s, and 5 µs pass until the kernel begins."""
     copy = ("Memcpy HtoD (Pageable -> Device)", 5.0, 190.0, {"bytes": 4_000_000, "correlation": 1})
     trace = rank_trace(
@@ -82,9 +80,7 @@ def test_copies_are_a_fault_where_no_kernel_hides_them(kernel_us: float, is_faul
         (5.0, "Pageable -> Device", "Copy less"),
     ],
 )
-def test_the_advice_for_exposed_copies_follows_what_could_hide_them(
-    kernel_us: float, kinds: str | None, advice: str
-) -> None:
+def test_the_advice_for_exposed_copies_follows_what_could_hide_them(kernel_us, kinds, advice):
     name = f"Memcpy HtoD ({kinds})" if kinds else "Memcpy HtoD"
     gpu: list[Any] = [(name, 0.0, 90.0, {"bytes": 900_000}), ("k", 90.0, kernel_us)]
 

@@ -40,9 +40,7 @@ def test_an_idle_gpu_at_full_rate_is_an_episode_with_its_numbers() -> None:
 
 
 @pytest.mark.parametrize(("n_ticks", "length_s", "is_told"), [(180, 30, True), (180, 29, False)])
-def test_a_job_of_a_few_minutes_is_judged_without_any_setting(
-    n_ticks: int, length_s: int, is_told: bool
-) -> None:
+def test_a_job_of_a_few_minutes_is_judged_without_any_setting(n_ticks, length_s, is_told) -> None:
     n_before = (n_ticks - length_s) // 2
     n_after = n_ticks - length_s - n_before
     gpu = [95.0] * n_before + [4.0] * length_s + [95.0] * n_after
@@ -54,9 +52,7 @@ def test_a_job_of_a_few_minutes_is_judged_without_any_setting(
 
 
 @pytest.mark.parametrize(("n_ticks", "severity"), [(900, "warning"), (1500, "info")])
-def test_an_episode_that_costs_less_than_three_percent_is_a_reading(
-    n_ticks: int, severity: str
-) -> None:
+def test_an_episode_that_costs_less_than_three_percent_is_a_reading(n_ticks, severity) -> None:
     gpu = [95.0] * 200 + [4.0] * 35 + [95.0] * (n_ticks - 235)
     received = [1e6] * 200 + [FAST] * 35 + [1e6] * (n_ticks - 235)
     found = known(finding(run(RULE, node(gpu, received)), "SYS-5"))
@@ -87,9 +83,7 @@ def test_a_given_limit_can_be_critical_and_replaces_the_own_maximum() -> None:
     ("gpu", "rate", "is_starved"),
     [(9.99, 90e6, True), (10.0, 90e6, False), (9.99, 90e6 - 1, False)],
 )
-def test_the_gpu_is_below_and_the_rate_at_least_at_its_threshold(
-    gpu: float, rate: float, is_starved: bool
-) -> None:
+def test_the_gpu_is_below_and_the_rate_at_least_at_its_threshold(gpu, rate, is_starved) -> None:
     part = node([90.0, *[gpu] * 98, 90.0], [rate] * 100)
     result = run(RULE, part, limit_bytes_per_s=FAST)
     assert result.metrics["starved_ratio"] == (0.98 if is_starved else 0)
@@ -152,9 +146,7 @@ def test_a_gpu_that_the_job_never_uses_waits_for_nothing() -> None:
         (([FAST] + [0.0] * 9) * 24, 0.0),  # bursts
     ],
 )
-def test_whether_the_node_receives_steadily_is_seen_by_the_minute(
-    received: list[float], ratio: float
-) -> None:
+def test_whether_the_node_receives_steadily_is_seen_by_the_minute(received, ratio) -> None:
     result = run(RULE, node([95.0] * 240, received))
     assert result.metrics["steady_input_ratio"] == ratio
 

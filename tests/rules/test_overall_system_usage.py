@@ -330,9 +330,7 @@ def test_a_node_that_comes_late_and_goes_early_is_told_with_its_times() -> None:
 
 
 @pytest.mark.parametrize(("pause_s", "is_told"), [(179, False), (180, True)])
-def test_samples_that_pause_for_more_than_three_minutes_are_told(
-    pause_s: float, is_told: bool
-) -> None:
+def test_samples_that_pause_for_more_than_three_minutes_are_told(pause_s, is_told) -> None:
     result = run(RULE, sampled_again(sampled("algo-1", 0, 200), after_s=100.5, pause_s=pause_s))
     found = finding(result, "SYS-7")
 

@@ -135,9 +135,7 @@ def test_a_rule_that_could_not_look_is_skipped_whatever_it_counted() -> None:
 
 
 @pytest.mark.parametrize("status", Status)
-def test_every_result_carries_the_rule_in_words_and_remedies_only_for_a_fault(
-    status: Status,
-) -> None:
+def test_every_result_carries_the_rule_in_words_and_remedies_only_for_a_fault(status) -> None:
     found = with_about(RuleResult(id=RuleId("Ticks"), status=status), rule("Ticks")).about
 
     advice = "a" if status is Status.TRIGGERED else ""

@@ -71,9 +71,7 @@ def test_slow_steps_and_steps_that_grow_slower_are_told_in_jobs_too_short_for_aw
 
 
 @pytest.mark.parametrize(("late", "is_input"), [(0, True), (4, False)])
-def test_steps_that_last_until_the_batch_of_another_worker_is_there_wait_for_input(
-    late: int, is_input: bool
-) -> None:
+def test_steps_that_last_until_the_batch_of_another_worker_is_there_wait_for_input(late, is_input):
     slow = [9, 17, 25, 40, 45, 58]
     waits = [
         ("DataLoaderIter", "It::GetNext", START_S + at, START_S + at + 0.8, {"worker": "algo-2-27"})
@@ -175,9 +173,7 @@ def test_the_same_number_of_train_and_eval_are_different_steps() -> None:
         ({TRAIN: 100, EVAL: 101}, EVAL),
     ],
 )
-def test_the_one_entry_of_a_worker_is_about_its_main_phase(
-    phases: dict[str, int], kept: str
-) -> None:
+def test_the_one_entry_of_a_worker_is_about_its_main_phase(phases, kept) -> None:
     rows = [row for phase, count in phases.items() for row in step_rows([0.1] * count, phase=phase)]
     result = run(RULE, node(rows))
     entry: Any = result.details["step_details"]
@@ -246,9 +242,7 @@ def test_long_times_between_steps_in_which_gpus_work_on_are_no_finding() -> None
 
 
 @pytest.mark.parametrize("is_even", [False, True])
-def test_waits_and_unrecorded_steps_do_not_hide_the_rhythm_of_what_lies_between_steps(
-    is_even: bool,
-) -> None:
+def test_waits_and_unrecorded_steps_do_not_hide_the_rhythm_of_what_lies_between_steps(is_even):
     rng = np.random.default_rng(3)
     rows: list[tuple[Any, ...]] = []
     at_s, random = START_S, rng.choice(3000, 500, replace=False)
@@ -295,9 +289,7 @@ def test_steps_that_are_slow_while_others_use_the_cores_are_no_fault_of_the_job(
 
 
 @pytest.mark.parametrize(("takes_s", "is_named"), [(0.35, False), (0.5, True)])
-def test_a_function_is_named_that_fills_more_than_half_of_the_extra_time(
-    takes_s: float, is_named: bool
-) -> None:
+def test_a_function_is_named_that_fills_more_than_half_of_the_extra_time(takes_s, is_named) -> None:
     extra = [("Callback", "log", START_S + k + 0.1, START_S + k + 0.1 + takes_s) for k in AT_RANDOM]
     steps = step_rows(with_slow(300, AT_RANDOM))
     found = known(finding(run(RULE, node([*steps, *extra])), "STEP-1"))
@@ -347,9 +339,7 @@ def test_all_workers_of_all_nodes_are_judged_apart() -> None:
         ([12], None),
     ],
 )
-def test_a_worker_is_named_above_twice_its_fair_share(
-    outliers: list[int], named: str | None
-) -> None:
+def test_a_worker_is_named_above_twice_its_fair_share(outliers, named) -> None:
     parts = [
         node(
             step_rows(with_slow(400, every(20, count), slow_s=0.8), worker=f"algo-1-{index}"),
@@ -587,9 +577,7 @@ def test_steps_that_become_slow_at_once_were_not_shorter_before_than_they_were()
 @pytest.mark.parametrize(
     ("begins", "cause"), [(120, Cause.WORK_BETWEEN_STEPS), (0, Cause.SLOWING_DOWN)]
 )
-def test_pauses_that_become_longer_at_once_are_work_between_steps(
-    begins: int, cause: Cause
-) -> None:
+def test_pauses_that_become_longer_at_once_are_work_between_steps(begins, cause) -> None:
     pauses = [0.02 + (0.1 if begins else step / 2400) * (step >= begins) for step in range(240)]
     found = known(finding(one_after_the_other([0.28] * 240, pauses), "STEP-2"))
 
@@ -597,9 +585,7 @@ def test_pauses_that_become_longer_at_once_are_work_between_steps(
 
 
 @pytest.mark.parametrize(("n_validating", "first"), [(20, "309 ms"), (46, "308 ms")])
-def test_validation_at_the_end_does_not_hide_that_steps_grow_slower(
-    n_validating: int, first: str
-) -> None:
+def test_validation_at_the_end_does_not_hide_that_steps_grow_slower(n_validating, first) -> None:
     lengths = [0.3 + step / 400 for step in range(220)] + [0.1] * n_validating
     found = known(finding(one_after_the_other(lengths, [0.02] * len(lengths)), "STEP-2"))
 

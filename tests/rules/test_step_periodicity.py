@@ -83,9 +83,7 @@ def every(period: int, n_steps: int, longer_s: float, *, seed: int = 1) -> Float
 
 
 @pytest.mark.parametrize(("late_s", "is_input"), [(0.05, True), (0.7, False)])
-def test_a_rhythm_in_which_another_worker_waits_for_its_batch_is_one_of_the_input(
-    late_s: float, is_input: bool
-) -> None:
+def test_a_rhythm_in_which_another_worker_waits_for_its_batch_is_one_of_the_input(late_s, is_input):
     part = job(every(10, 300, 0.5))
     begins_s = part.spans.steps().start_ns[9::10] / 1e9
     rows: list[Row] = [
@@ -263,9 +261,7 @@ def test_a_callback_between_steps_is_found_in_the_pause() -> None:
 
 
 @pytest.mark.parametrize(("inside_pct", "is_told"), [(98.0, False), (60.0, True)])
-def test_pauses_of_the_host_cost_at_most_what_gpus_leave_unused(
-    inside_pct: float, is_told: bool
-) -> None:
+def test_pauses_of_the_host_cost_at_most_what_gpus_leave_unused(inside_pct, is_told) -> None:
     part = job(steady(500), pause_s=dict.fromkeys(range(49, 500, 50), 0.5))
     steps = part.spans.steps()
     ticks_ns = round(START_S * 1e9) + np.arange(600) * 100_000_000
@@ -427,9 +423,7 @@ def _stretched(duration_s: Floats) -> list[tuple[int, float, float]]:
 
 
 @pytest.mark.parametrize(("longer_s", "is_told"), [(0.02, False), (0.04, True)])
-def test_a_rhythm_is_told_from_half_a_percent_of_the_loop_on(
-    longer_s: float, is_told: bool
-) -> None:
+def test_a_rhythm_is_told_from_half_a_percent_of_the_loop_on(longer_s, is_told) -> None:
     result = run(RULE, job(every(50, 500, longer_s)))
     assert periods(result) == [(50.0, 10, 10)]
     assert bool(result.findings) is is_told
@@ -456,9 +450,7 @@ def test_steps_without_numbers_or_with_equal_times_do_no_harm() -> None:
     assert run(RULE, node_profile(rows=same)).status is Status.OK
 
 
-def test_the_sample_job_with_a_callback_shows_it_and_the_healthy_one_nothing(
-    tmp_path: Any,
-) -> None:
+def test_the_sample_job_with_a_callback_shows_it_and_the_healthy_one_nothing(tmp_path: Any) -> None:
     results = {}
     for name in ("callback", "healthy"):
         folder = make_job(NAMED_JOBS[name], output=tmp_path)

@@ -88,9 +88,7 @@ def test_a_gap_in_the_numbers_is_no_period() -> None:
         (["my phase"] * 2, None),
     ],
 )
-def test_steps_are_told_by_annotations_where_the_profiler_told_none(
-    names: list[str], numbers: list[int] | None
-) -> None:
+def test_steps_are_told_by_annotations_where_the_profiler_told_none(names, numbers) -> None:
     slices = [(name, 10.0 * place, 8.0, ANNOTATION) for place, name in enumerate(names)]
     result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices))
 

@@ -52,9 +52,7 @@ def said_of(answer: Callable[[], Answer] | None, monkeypatch: pytest.MonkeyPatch
         (None, "The connection to the store failed"),
     ],
 )
-def test_what_a_store_answers_is_named(
-    answer: Callable[[], Answer] | None, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_store_answers_is_named(answer, said, monkeypatch: pytest.MonkeyPatch) -> None:
     text = said_of(answer, monkeypatch)
     assert said in text
     assert "SECRET" not in text

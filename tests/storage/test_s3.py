@@ -70,9 +70,7 @@ def test_an_object_that_changed_is_read_as_it_is_now_and_named(s3: Bucket, tmp_p
     ]
 
 
-def test_an_object_that_vanished_is_named_and_the_others_are_read(
-    s3: Bucket, tmp_path: Path
-) -> None:
+def test_an_object_that_vanished_is_named_and_the_others_are_read(s3: Bucket, tmp_path: Path):
     first, _ = two_minutes(s3, tmp_path)
     (part,) = intake.discover(f"{s3.url}/job").parts
     s3.delete(first)
@@ -84,9 +82,7 @@ def test_an_object_that_vanished_is_named_and_the_others_are_read(
 
 
 @pytest.mark.parametrize("name", ["run", "run/rank0.json.gz"])
-def test_traces_that_may_be_listed_but_not_read_are_denied_not_absent(
-    s3: Bucket, name: str
-) -> None:
+def test_traces_that_may_be_listed_but_not_read_are_denied_not_absent(s3: Bucket, name) -> None:
     s3.put("run/rank0.json.gz", gzip.compress(ranked(0).encode()))
     s3.trouble.denies_objects = True
     with pytest.raises(PlaceError, match="Access denied: s3:GetObject"):

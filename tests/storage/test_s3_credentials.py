@@ -89,9 +89,7 @@ def test_a_silent_metadata_address_is_not_waited_for(
     )
 
 
-def test_a_profile_that_is_not_there_is_named(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_profile_that_is_not_there_is_named(bucket: Bucket, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     assert "'nobody' gives no credentials (ProfileNotFound)" in refused(bucket).message
 

@@ -53,9 +53,7 @@ def test_what_a_store_answers_is_said_in_words(status: str, code: str, said: str
         ("416 Range Not Satisfiable", "InvalidRange", "empty"),
     ],
 )
-def test_trouble_of_one_object_ends_only_its_own_reading(
-    status: str, code: str, reason: str
-) -> None:
+def test_trouble_of_one_object_ends_only_its_own_reading(status, code, reason) -> None:
     error = explain(answer(status, code), action="s3:GetObject", url=URL)
     assert isinstance(error, LocationError)
     assert not isinstance(error, PlaceError)

@@ -123,9 +123,7 @@ def test_a_job_without_a_profiler_is_named(service: Service) -> None:
         (500, "InternalFailure", PlaceError, "did not answer"),
     ],
 )
-def test_what_the_service_refuses_is_said(
-    service: Service, code: int, kind: str, expected: type[Exception], words: str
-) -> None:
+def test_what_the_service_refuses_is_said(service: Service, code, kind, expected, words) -> None:
     service.answers = [(code, error(kind))]
 
     with pytest.raises(expected, match=words):
@@ -171,9 +169,7 @@ def test_without_a_job_s_name_the_region_is_not_enough() -> None:
         training_job("sagemaker:eu-west-1")
 
 
-def test_a_service_that_is_not_there_is_named(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_is_not_there_is_named(service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER", "http://127.0.0.1:9")
 
     with pytest.raises(PlaceError, match=r"cannot be asked.*a folder or s3://bucket/prefix"):

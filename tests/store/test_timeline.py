@@ -41,9 +41,7 @@ def test_a_report_without_one_has_no_file_and_no_note(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT + b" ", b"", None])
-def test_a_timeline_that_is_not_whole_is_left_out_with_a_note(
-    content: bytes | None, tmp_path: Path
-) -> None:
+def test_a_timeline_that_is_not_whole_is_left_out_with_a_note(content, tmp_path: Path) -> None:
     save(with_timeline(small_report(), CONTENT), tmp_path)
     if content is None:
         (tmp_path / TIMELINE_FILE).unlink()
@@ -85,9 +83,7 @@ def timeline_of(label: str, names: list[str]) -> bytes:
         (timeline_of("get https://host/a?X-Amz-Signature=0f3b", []), False),
     ],
 )
-def test_a_timeline_of_somebody_else_passes_no_secret_on(
-    content: bytes, is_shown: bool, tmp_path: Path
-) -> None:
+def test_a_timeline_of_somebody_else_passes_no_secret_on(content, is_shown, tmp_path: Path) -> None:
     save(with_timeline(small_report(), content), tmp_path)
 
     report = load(tmp_path)

@@ -118,9 +118,7 @@ SHARED = (
 
 
 @pytest.mark.parametrize("name", ["kernel_traces", "recorded_trace"])
-def test_every_complete_event_is_a_slice_and_every_launch_has_its_arrow(
-    tmp_path: Path, name: str
-) -> None:
+def test_every_complete_event_is_a_slice_and_every_launch_has_its_arrow(tmp_path: Path, name):
     check(SAMPLES / name, tmp_path)
 
 

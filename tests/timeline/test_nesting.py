@@ -19,9 +19,7 @@ EVENTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 25)), min_size=1,
 @pytest.mark.parametrize("chunk_rows", [1, 7, 1 << 15])
 @settings(deadline=None)
 @given(events=EVENTS)
-def test_strips_of_a_nest_lie_within_each_other_or_apart(
-    chunk_rows: int, events: list[tuple[int, int]]
-) -> None:
+def test_strips_of_a_nest_lie_within_each_other_or_apart(chunk_rows, events: list[tuple[int, int]]):
     start_ns, duration_ns = (
         np.array(column, dtype=np.int64) for column in zip(*events, strict=True)
     )

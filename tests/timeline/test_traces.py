@@ -140,9 +140,7 @@ def test_windows_hold_every_event_that_begins_in_them(
         assert shown == expected
 
 
-def test_a_window_counts_what_the_trace_counts(
-    path: Path, staged: Path, expected: CountedTrace
-) -> None:
+def test_a_window_counts_what_the_trace_counts(path: Path, staged: Path, expected: CountedTrace):
     file = timeline(staged, budget_bytes=40_000)
     lanes = file.header["lanes"]
     (part,) = discover(str(path)).parts

@@ -86,9 +86,7 @@ def test_what_fits_is_whole(tmp_path: Path) -> None:
     assert lane_of(file, "memory")["most"] == 199.0
 
 
-def test_what_does_not_fit_is_coarse_and_in_full_around_the_steps_that_matter(
-    tmp_path: Path,
-) -> None:
+def test_what_does_not_fit_is_coarse_and_in_full_around_the_steps_that_matter(tmp_path: Path):
     file, size = made([part(n_steps=400, per_step=50)], tmp_path, budget_bytes=30_000)
 
     assert size <= 30_000

@@ -85,9 +85,7 @@ def test_what_comes_first_is_linked_from_its_effect() -> None:
         ("standard deviations", "0 standard deviations", "70"),
     ],
 )
-def test_what_was_measured_stands_beside_its_threshold(
-    unit: str, measured: str, threshold: str
-) -> None:
+def test_what_was_measured_stands_beside_its_threshold(unit, measured, threshold) -> None:
     found = replace(
         finding("GPU-1", Severity.WARNING, 0.3), measured=0.0, threshold=70.0, unit=unit
     )

@@ -76,9 +76,7 @@ def test_profiling_that_was_switched_off_is_told_so() -> None:
         ("BatchSize", ReasonCode.NO_GPU, Profiling(), "If there should be one, check"),
     ],
 )  # fmt: skip
-def test_a_check_that_lacks_data_says_whether_they_were_configured(
-    rule_id: str, code: ReasonCode, profiling: Profiling | None, said: str
-) -> None:
+def test_a_check_that_lacks_data_says_whether_they_were_configured(rule_id, code, profiling, said):
     assert hint(rule_id, code, profiling).startswith(said)
 
 

@@ -99,9 +99,7 @@ def test_operators_that_were_not_recorded_are_got_by_a_trace() -> None:
 
 
 @pytest.mark.parametrize(("sources", "is_said"), [((), True), (("explicit",), False)])
-def test_the_verdict_on_a_recording_without_steps_says_how_to_mark_them(
-    sources: tuple[str, ...], is_said: bool
-) -> None:
+def test_the_verdict_on_a_recording_without_steps_says_how_to_mark_them(sources, is_said) -> None:
     results = (
         reports.result("OverallSystemUsage", Status.OK),
         reports.skipped("StepOutlier", ReasonCode.NO_EVENTS, "No events."),

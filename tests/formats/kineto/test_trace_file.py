@@ -362,9 +362,7 @@ def test_traces_are_told_from_their_beginning(head: bytes, is_trace: bool) -> No
         ([("python_function", "step_41"), ("python_function", "step_42")], []),
     ],
 )
-def test_numbered_ranges_are_steps_where_the_profiler_marked_none(
-    marks: list[tuple[str, str]], numbers: list[int]
-) -> None:
+def test_numbered_ranges_are_steps_where_the_profiler_marked_none(marks, numbers) -> None:
     ranges = [span(cat, name, 10.0 + 20 * at, 15.0) for at, (cat, name) in enumerate(marks)]
     trace = read_events([kernel(0, 5, 1), *ranges])
 

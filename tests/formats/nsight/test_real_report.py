@@ -55,9 +55,7 @@ def test_each_process_is_a_rank_on_the_clock_of_the_world(traces: list[RankTrace
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_busy_and_idle_equal_sql(
-    plain: sqlite3.Connection, traces: list[RankTrace], rank: int
-) -> None:
+def test_busy_and_idle_equal_sql(plain: sqlite3.Connection, traces: list[RankTrace], rank) -> None:
     for pattern, union in (("*", "busy_ns"), ("KERNEL", "kernel_ns"), ("MEM*", "memory_ns")):
         (length_ns, first_ns, last_ns) = plain.execute(UNION, (PROCESSES[rank], pattern)).fetchone()
         (unions,) = unions_of(traces[rank], None)
@@ -70,9 +68,7 @@ def test_busy_and_idle_equal_sql(
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_kernels_by_name_equal_sql(
-    plain: sqlite3.Connection, traces: list[RankTrace], rank: int
-) -> None:
+def test_kernels_by_name_equal_sql(plain: sqlite3.Connection, traces: list[RankTrace], rank):
     expected = plain.execute(
         "SELECT value, count(*), sum(end - start), min(start), max(end) "
         "FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName "
@@ -91,9 +87,7 @@ def test_kernels_by_name_equal_sql(
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_copies_by_direction_equal_sql(
-    plain: sqlite3.Connection, traces: list[RankTrace], rank: int
-) -> None:
+def test_copies_by_direction_equal_sql(plain: sqlite3.Connection, traces: list[RankTrace], rank):
     expected = plain.execute(
         "SELECT copyKind, srcKind, count(*), sum(bytes), sum(end - start) "
         "FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE globalPid = ? GROUP BY 1, 2 ORDER BY 1, 2",
@@ -115,9 +109,7 @@ def test_copies_by_direction_equal_sql(
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_launches_equal_a_join_of_sql(
-    plain: sqlite3.Connection, traces: list[RankTrace], rank: int
-) -> None:
+def test_launches_equal_a_join_of_sql(plain: sqlite3.Connection, traces: list[RankTrace], rank):
     expected = plain.execute(
         f"SELECT count(*), sum(ops.start - r.start) FROM ({OPS}) ops "
         "JOIN CUPTI_ACTIVITY_KIND_RUNTIME r "
@@ -132,9 +124,7 @@ def test_launches_equal_a_join_of_sql(
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_ranges_and_calls_equal_sql(
-    plain: sqlite3.Connection, traces: list[RankTrace], rank: int
-) -> None:
+def test_ranges_and_calls_equal_sql(plain: sqlite3.Connection, traces: list[RankTrace], rank):
     trace = traces[rank]
     of_process = "globalTid >> 24 = ? >> 24"
     for table, kept, length in (

@@ -98,9 +98,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ("kind", "schema"),
     [("sqlite", Schema.OF_2026), ("sqlite", Schema.OF_2021), ("parquet", Schema.OF_2026)],
 )
-def test_every_rule_says_the_same(
-    tmp_path: Path, expected: dict[str, Any], kind: str, schema: Schema
-) -> None:
+def test_every_rule_says_the_same(tmp_path: Path, expected: dict[str, Any], kind, schema) -> None:
     found = results_of(write_nsight(tmp_path / "job", kind, schema))
     assert list(found) == list(expected)
     for rule, result in expected.items():

@@ -120,9 +120,7 @@ def test_a_report_without_gpu_work_is_its_busiest_process(tmp_path: Path) -> Non
     assert trace.tables.threads == (Thread(pid="6", tid="6"),)
 
 
-def test_whole_graphs_are_one_operation_each_and_counted(
-    report: ReportTables, tmp_path: Path
-) -> None:
+def test_whole_graphs_are_one_operation_each_and_counted(report: ReportTables, tmp_path: Path):
     row = activity(3_000, 4_000)
     report.add("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", **row, correlationId=7, graphId=12)
     trace = read(report, tmp_path)
@@ -169,18 +167,14 @@ def test_names_of_ranges_tell_steps(report: ReportTables, tmp_path: Path, name: 
     assert read(report, tmp_path).tables.steps.number.tolist() == [0, 1, 2]
 
 
-def test_a_range_that_never_ended_is_left_out_and_counted(
-    report: ReportTables, tmp_path: Path
-) -> None:
+def test_a_range_that_never_ended_is_left_out_and_counted(report: ReportTables, tmp_path: Path):
     add_range(report, "open", 100, None)
     trace = read(report, tmp_path)
     assert slices_of(trace) == []
     assert trace.tables.bad_durations == 1
 
 
-def test_calls_of_the_system_and_the_tracers_costs_are_slices(
-    report: ReportTables, tmp_path: Path
-) -> None:
+def test_calls_of_the_system_and_the_tracers_costs_are_slices(report: ReportTables, tmp_path: Path):
     report.add("OSRT_API", **span(10, 90), **THREAD, nameId=report.text("poll"))
     name = report.text("Command Buffer Full")
     report.add("CUPTI_ACTIVITY_KIND_OVERHEAD", **span(20, 30), **THREAD, nameId=name)
@@ -222,9 +216,7 @@ def test_times_since_1970_are_taken_as_they_are(tmp_path: Path) -> None:
     assert trace.tables.gpu_ops.duration_ns.tolist() == [3]
 
 
-def test_ids_beyond_what_can_be_are_dropped_and_counted(
-    report: ReportTables, tmp_path: Path
-) -> None:
+def test_ids_beyond_what_can_be_are_dropped_and_counted(report: ReportTables, tmp_path: Path):
     row = activity(2_000, 2_050)
     report.add("CUPTI_ACTIVITY_KIND_KERNEL", **row | {"streamId": 2.0**70}, correlationId="x")
     report.add("CUPTI_ACTIVITY_KIND_KERNEL", **row | {"start": 2**63 - 1}, correlationId=2**62 + 1)
@@ -255,9 +247,7 @@ def test_a_name_of_100_kb_is_cut(report: ReportTables, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"])
-def test_a_table_with_other_columns_is_no_crash(
-    report: ReportTables, tmp_path: Path, table: str
-) -> None:
+def test_a_table_with_other_columns_is_no_crash(report: ReportTables, tmp_path: Path, table):
     path = report.write(tmp_path / "report.sqlite")
     with closing(sqlite3.connect(path)) as writer:
         writer.execute(f"DROP TABLE IF EXISTS {table}")
@@ -271,9 +261,7 @@ def test_a_table_with_other_columns_is_no_crash(
 
 
 @pytest.mark.parametrize("name", ["report.sqlite", "report_pqtdir"])
-def test_batches_of_any_size_give_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_batches_of_any_size_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name):
     path = training().write(tmp_path / name)
     found = []
     for n_rows in (source.BATCH_ROWS, 7):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from itertools import chain, repeat
 
 import pytest
@@ -33,9 +32,7 @@ def names(content: bytes, problems: Diagnostics, *, block_bytes: int = 7) -> lis
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
-def test_all_events_are_read_and_the_empty_object_at_the_end(
-    indent: int | None, pack: Callable[[bytes], bytes]
-) -> None:
+def test_all_events_are_read_and_the_empty_object_at_the_end(indent, pack) -> None:
     problems = Diagnostics()
     found = names(pack(trace(indent=indent)), problems)
     assert found == [event["name"] for event in EVENTS] + [""]

@@ -136,9 +136,7 @@ def test_one_pass_alone_is_no_comparison() -> None:
 
 
 @pytest.mark.parametrize("source", [SpanSource.HOROVOD, SpanSource.SMDATAPARALLEL])
-def test_communication_is_told_by_activity_whatever_its_tensor_is_called(
-    source: SpanSource,
-) -> None:
+def test_communication_is_told_by_activity_whatever_its_tensor_is_called(source) -> None:
     more = {"source": source}
     details = details_of(
         ("Allreduce/gpu_embedding", "NEGOTIATE_ALLREDUCE", 0, 75, more),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,9 +139,7 @@ def test_more_violations_than_datapoints_are_no_share_of_these() -> None:
 
 @needs_shared_data
 @pytest.mark.parametrize("folder", REPORTS, ids=lambda folder: folder.name)
-def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints(
-    folder: Path,
-) -> None:
+def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints(folder) -> None:
     read = known(read_aws_folder(str(folder), [rule.id for rule in BUILTIN_RULES]))
     report = import_results(read, BUILTIN_RULES)
 

@@ -52,9 +52,7 @@ def test_work_between_steps_of_keras_is_told_with_its_share(work_s: float, is_to
 
 
 @pytest.mark.parametrize("use", [None, 97.0])
-def test_what_gpus_work_through_or_nobody_sampled_is_no_work_of_the_script(
-    use: float | None,
-) -> None:
+def test_what_gpus_work_through_or_nobody_sampled_is_no_work_of_the_script(use) -> None:
     found = finding(run(RULE, job(0.05, is_keras=False, use=use)), "FW-1")
 
     assert found is None or found.severity is Severity.INFO
@@ -65,9 +63,7 @@ def test_what_gpus_work_through_or_nobody_sampled_is_no_work_of_the_script(
     [(0.15, 100.0, True), (0.06, 100.0, False), (0.15, 160.0, False)],
     ids=["both a quarter", "little between steps", "GPUs nearly fully used"],
 )
-def test_where_a_fit_cannot_decide_the_effect_is_told(
-    work_s: float, most_pct: float, is_told: bool
-) -> None:
+def test_where_a_fit_cannot_decide_the_effect_is_told(work_s, most_pct, is_told) -> None:
     """A quarter of the time lies between steps, and GPUs leave as much unused, at any time."""
     rng = np.random.default_rng(4)
     plain = job(work_s, is_keras=False)
@@ -121,9 +117,7 @@ def test_where_steps_were_recorded_but_not_one_wait_the_time_between_them_is_no_
 
 
 @pytest.mark.parametrize(("known_s", "host_ratio"), [(0.0, 0.2), (10.0, 0.15), (40.0, 0.0)])
-def test_gpus_that_wait_for_copies_and_growing_work_do_not_wait_for_the_script(
-    known_s: float, host_ratio: float
-) -> None:
+def test_gpus_that_wait_for_copies_and_growing_work_do_not_wait_for_the_script(known_s, host_ratio):
     # GPUs idle in half of what lies between steps; of it, what has another cause goes first.
     between = Between(
         worker="algo-1-27",
@@ -141,9 +135,7 @@ def test_gpus_that_wait_for_copies_and_growing_work_do_not_wait_for_the_script(
 
 
 @pytest.mark.parametrize(("at_most_ratio", "open_ratio"), [(0.5, 0.2), (1.0, 0.3)])
-def test_copies_for_which_gpus_may_not_wait_are_no_known_cause(
-    at_most_ratio: float, open_ratio: float
-) -> None:
+def test_copies_for_which_gpus_may_not_wait_are_no_known_cause(at_most_ratio, open_ratio) -> None:
     """They are taken out of the time between steps only where a fit decides."""
     between = Between(
         worker="algo-1-27",
@@ -186,9 +178,7 @@ def recorded_job(batch_s: float, *, between_s: float = 0.0, loader: bool = True)
 
 
 @pytest.mark.parametrize(("batch_s", "is_told"), [(0.014, False), (0.0145, True)])
-def test_work_in_steps_beside_the_passes_is_told_as_that_between_them(
-    batch_s: float, is_told: bool
-) -> None:
+def test_work_in_steps_beside_the_passes_is_told_as_that_between_them(batch_s, is_told) -> None:
     found = finding(run(RULE, recorded_job(batch_s)), "FW-1")
 
     assert (found is not None) is is_told
@@ -199,9 +189,7 @@ def test_work_in_steps_beside_the_passes_is_told_as_that_between_them(
 
 
 @pytest.mark.parametrize(("may_use_closures", "is_told"), [(True, True), (False, False)])
-def test_an_optimizer_that_runs_the_passes_shows_what_else_a_step_holds(
-    may_use_closures: bool, is_told: bool
-) -> None:
+def test_an_optimizer_that_runs_the_passes_shows_what_else_a_step_holds(may_use_closures, is_told):
     part = recorded_job(0.1)
     rows = part.spans.where(~part.spans.in_phases(["Forward"]))
     node = RecordedNode(node="node-1", may_use_closures=may_use_closures)
@@ -231,9 +219,7 @@ def test_without_waits_it_may_be_that_or_loading() -> None:
 @pytest.mark.parametrize(
     ("copied_ratio", "cause"), [(0.4, "work_between_steps"), (0.6, "lost_gpu_time")]
 )
-def test_where_pinning_is_unknown_what_follows_a_batch_may_be_its_copy(
-    copied_ratio: float, cause: str
-) -> None:
+def test_where_pinning_is_unknown_what_follows_a_batch_may_be_its_copy(copied_ratio, cause) -> None:
     between = Between(
         worker="algo-1-27",
         n_steps=100,

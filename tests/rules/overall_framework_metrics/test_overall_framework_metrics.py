@@ -57,9 +57,7 @@ def test_events_without_a_duration_are_nothing_to_add_up() -> None:
 
 
 @pytest.mark.parametrize(("others_s", "is_told"), [(25.0, False), (26.0, True)])
-def test_the_time_in_which_an_interrupted_job_did_not_run_lies_not_between_steps(
-    others_s: float, is_told: bool
-) -> None:
+def test_the_time_in_which_an_interrupted_job_did_not_run_lies_not_between_steps(others_s, is_told):
     # The loop of 100 s is split by 10,000 s without samples and events, in the middle of a gap.
     half = (100 - others_s) / 2
     rows = [
@@ -108,9 +106,7 @@ def test_a_pass_is_told_above_seventy_percent(backward_s: float, is_told: bool) 
     [(TRAIN, 42.0, False), (TRAIN, 44.0, True), ("Step:ModeKeys.PREDICT", 60.0, False)],
 )
 @pytest.mark.parametrize("rest_s", [0.0, 100.0])
-def test_validation_is_wanted_work_below_three_tenths_of_the_loop(
-    phase: str, eval_s: float, rest_s: float, is_told: bool
-) -> None:
+def test_validation_is_wanted_work_below_three_tenths_of_the_loop(phase, eval_s, rest_s, is_told):
     first_s = 100 + rest_s
     rows = [at(phase, phase, 0, 100), at("Step:ModeKeys.EVAL", "e", first_s, first_s + eval_s)]
     found = finding(run(RULE, node(rows)), "FW-5")

@@ -32,9 +32,7 @@ def recorded(
     ("n_recorded", "n_other", "is_compared"),
     [(5, 5, True), (4, 50, False), (50, 4, False), (50, 0, False)],
 )
-def test_five_steps_on_both_sides_are_compared(
-    n_recorded: int, n_other: int, is_compared: bool
-) -> None:
+def test_five_steps_on_both_sides_are_compared(n_recorded, n_other, is_compared) -> None:
     (found,) = overheads_of(span_table(recorded(n_recorded, n_other, longer_s=0.02)))
     assert (found.n_with, found.n_without) == (n_recorded, n_other)
     assert (found.longer_pct is not None) is is_compared

@@ -92,9 +92,7 @@ def test_the_sampling_interval_is_said_beside_it() -> None:
         (set(range(0, 40, 3)), ""),
     ],
 )
-def test_windows_of_profiled_steps_are_named_and_not_what_lies_between(
-    recorded: set[int], said: str
-) -> None:
+def test_windows_of_profiled_steps_are_named_and_not_what_lies_between(recorded, said) -> None:
     rows: list[tuple[Any, ...]] = []
     for step in range(40):
         begin = START_S + step

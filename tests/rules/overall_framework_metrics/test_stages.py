@@ -112,9 +112,7 @@ def test_horovods_activities_are_communication() -> None:
         ("cpu_functions", "aten::allclose", False),
     ],
 )
-def test_an_exchange_of_data_is_communication_in_any_spelling(
-    phase: str, name: str, is_communication: bool
-) -> None:
+def test_an_exchange_of_data_is_communication_in_any_spelling(phase, name, is_communication):
     stages = table([*TEN, event(phase, name, 0, 9.8)])
     assert (stages["communication"][0] is not None) is is_communication
 
@@ -139,9 +137,7 @@ def test_steps_alone_tell_only_the_time_between_them() -> None:
 
 
 @pytest.mark.parametrize("are_waits_known", [True, False])
-def test_waits_that_were_not_recorded_are_said_to_be_among_the_others(
-    are_waits_known: bool,
-) -> None:
+def test_waits_that_were_not_recorded_are_said_to_be_among_the_others(are_waits_known) -> None:
     part = LoopParts(
         forward_ns=2,
         backward_ns=3,

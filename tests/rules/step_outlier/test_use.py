@@ -71,9 +71,7 @@ def test_samples_within_outlier_steps_stand_beside_those_within_the_others() -> 
 
 
 @pytest.mark.parametrize(("gpu", "cpu", "is_told"), [(80.0, 40.0, True), (80.1, 40.0, False)])
-def test_a_stall_is_told_where_both_medians_are_lower_by_the_margin(
-    gpu: float, cpu: float, is_told: bool
-) -> None:
+def test_a_stall_is_told_where_both_medians_are_lower_by_the_margin(gpu, cpu, is_told) -> None:
     rows = steps()
     shown = exhibits(rows, sampled(gpu, 90.0, rows), sampled(cpu, 90.0, rows))
     caption = shown["gpu_in_slow_steps"].caption
