@@ -108,7 +108,7 @@ class Params:
     """Least cost of a pause, and least evidence of a rhythm; AWS has no such rule."""
 
     threshold_pct: float = kit.percentage(
-        3,
+        100 * kit.CHEAP_RATIO,
         "pauses that cost this share of the loop or more are a warning",
         source="checkpoints and evaluations of a healthy job usually stay below",
     )

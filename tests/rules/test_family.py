@@ -52,7 +52,7 @@ DEFAULT_PARAMETERS = {
     "HorovodNegotiation": "fair_factor:2\nmin_held_up_pct:1\nmin_negotiations:20",
     "IOBottleneck": "threshold:50\nio_threshold:50\ngpu_threshold:10\npatience:1000",
     "LoadBalancing": "threshold:0.2\npatience:1000",
-    "LongPause": "threshold_pct:3\nmin_share_pct:0.5\nmin_steps:20\nmin_samples:100",
+    "LongPause": "threshold_pct:4.5\nmin_share_pct:0.5\nmin_steps:20\nmin_samples:100",
     "LowGPUUtilization": "threshold_p95:70\nthreshold_p5:10\nwindow:500\npatience:1000",
     "MaxInitializationTime": "threshold:20",
     "NetworkBottleneck": "gpu_threshold:10\nnetwork_threshold:90\nlimit_bytes_per_s:None",

@@ -74,7 +74,7 @@ def test_exposed_communication_says_when_it_lasted_longest() -> None:
 
 @pytest.mark.parametrize(
     ("usual_us", "most_us", "is_fault"),
-    [(80.0, 87.9, False), (80.0, 88.1, True), (20.0, 24.0, False), (20.0, 27.0, True)],
+    [(85.0, 93.0, False), (85.0, 95.0, True), (20.0, 28.0, False), (20.0, 30.0, True)],
 )
 def test_uneven_ranks_are_named_from_a_tenth_on_if_that_costs_enough(usual_us, most_us, is_fault):
     def rank(number: int, compute_us: float) -> RankTrace:

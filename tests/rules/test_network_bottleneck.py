@@ -51,8 +51,8 @@ def test_a_job_of_a_few_minutes_is_judged_without_any_setting(n_ticks, length_s,
     assert result.status is (Status.TRIGGERED if is_told else Status.OK)
 
 
-@pytest.mark.parametrize(("n_ticks", "severity"), [(900, "warning"), (1500, "info")])
-def test_an_episode_that_costs_less_than_three_percent_is_a_reading(n_ticks, severity) -> None:
+@pytest.mark.parametrize(("n_ticks", "severity"), [(700, "warning"), (900, "info")])
+def test_an_episode_that_costs_little_is_a_reading(n_ticks, severity) -> None:
     gpu = [95.0] * 200 + [4.0] * 35 + [95.0] * (n_ticks - 235)
     received = [1e6] * 200 + [FAST] * 35 + [1e6] * (n_ticks - 235)
     found = known(finding(run(RULE, node(gpu, received)), "SYS-5"))

@@ -15,8 +15,8 @@ from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, step
 from tests.rules.samples import run
 
 GLOBAL = "Step:ModeKeys.GLOBAL"
-AT_RANDOM = [9, 17, 43, 61, 62, 99, 126, 154, 187, 201, 233, 270]
-"""Twelve of 300 steps in no rhythm."""
+AT_RANDOM = [9, 17, 33, 43, 61, 62, 81, 99, 112, 126, 154, 171, 187, 201, 218, 233, 270, 289]
+"""Eighteen of 300 steps in no rhythm."""
 
 
 def with_slow(n_steps: int, slow: list[int], *, usual_s: float = 0.1, slow_s: float = 0.9):
@@ -62,7 +62,7 @@ def test_slow_steps_and_steps_that_grow_slower_are_told_in_jobs_too_short_for_aw
     assert (result.status, result.details["step_details"]) == (Status.TRIGGERED, {})
     assert "that take at least 1.5 times as long as the steps around them" in found.text
     assert found.title.startswith("6 of 60 ")
-    assert (found.threshold, found.unit) == (3.0, "%")
+    assert (found.threshold, found.unit) == (4.5, "%")
     assert found.measured == pytest.approx(9, abs=1)
     assert result.metrics["slow_steps"] == 6
     caption = next(item for item in result.exhibits if item.id == "step_percentiles").caption
@@ -211,14 +211,14 @@ def test_plain_scatter_of_many_steps_and_slow_steps_that_cost_little_are_no_find
 
     assert scattered.findings == cheap.findings == ()
     assert scattered.counters.rule_triggered > 0
-    assert cheap.metrics["slow_steps"] == 12
+    assert cheap.metrics["slow_steps"] == 18
 
 
 def test_slow_steps_in_a_rhythm_are_left_to_the_rule_about_rhythms() -> None:
     assert finding(run(RULE, node(step_rows(with_slow(650, every(50, 13))))), "STEP-1") is None
 
 
-@pytest.mark.parametrize(("n_long", "is_told"), [(3, False), (4, True), (12, True)])
+@pytest.mark.parametrize(("n_long", "is_told"), [(4, False), (5, True), (12, True)])
 def test_long_times_between_steps_at_random_are_told(n_long: int, is_told: bool) -> None:
     pauses_s = [0.02] * 300
     for place in AT_RANDOM[:n_long]:
@@ -265,9 +265,9 @@ def test_waits_and_unrecorded_steps_do_not_hide_the_rhythm_of_what_lies_between_
 @pytest.mark.parametrize(
     ("n_crowded", "job_cores", "cause"),
     [
-        (12, 1.5, Cause.OTHER_PROGRAMS),
-        (12, 1.6, Cause.RANDOM_SLOW_STEPS),
-        (12, None, Cause.RANDOM_SLOW_STEPS),
+        (18, 1.5, Cause.OTHER_PROGRAMS),
+        (18, 1.6, Cause.RANDOM_SLOW_STEPS),
+        (18, None, Cause.RANDOM_SLOW_STEPS),
         (5, 1.5, Cause.RANDOM_SLOW_STEPS),
     ],
     ids=["others have half a core", "they have less", "nobody knows", "in few of the slow steps"],
@@ -322,7 +322,7 @@ def test_all_workers_of_all_nodes_are_judged_apart() -> None:
     result = run(RULE, first, second, third)
     found = known(finding(result, "STEP-1"))
 
-    assert result.counters == Counters(rule_triggered=2, violations=24, datapoints=900)
+    assert result.counters == Counters(rule_triggered=2, violations=36, datapoints=900)
     details: Any = result.details["step_details"]
     assert list(details) == ["algo-1-27", "algo-2-27", "algo-3-27"]
     assert "The same holds for algo-1-27 training" in found.text
@@ -529,7 +529,7 @@ def growing(growth: float, *, n_steps: int = 240, is_between: bool = False) -> A
 
 
 @pytest.mark.parametrize("is_between", [False, True])
-@pytest.mark.parametrize(("growth", "is_told"), [(0.06, False), (0.066, True), (0.4, True)])
+@pytest.mark.parametrize(("growth", "is_told"), [(0.09, False), (0.1, True), (0.4, True)])
 def test_steps_that_grow_slower_are_told(growth: float, is_told: bool, is_between: bool) -> None:
     found = finding(growing(growth, is_between=is_between), "STEP-2")
 

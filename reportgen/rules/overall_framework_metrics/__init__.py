@@ -108,11 +108,6 @@ IN_STEPS = replace(
         augmentation, masks and copies, and at callbacks. Let loader processes do it, or do it for
         whole batches at once, or less often.""",
 )
-HOST_WORK_FROM_RATIO = 0.045
-"""Every loop does something in and between steps beside the passes: Lightning 3 % of
-steps of 13 ms. Less than about a twentieth is hardly worth a change, and the fit of the GPUs'
-use knows it no better. Between steps that hold the optimizer no fit is needed, and
-``CHEAP_RATIO`` counts."""
 UNDECIDED = replace(
     BETWEEN_STEPS,
     cause=results.Cause.LOST_GPU_TIME,
@@ -276,22 +271,21 @@ def _self_s(operators: Sequence[OperatorTimes]) -> float | None:
 
 def _between(job: FrameworkSums) -> Finding | None:
     worst = max(job.between, key=lambda item: (item.inside_ratio, item.worker), default=None)
-    if worst and worst.inside_ratio >= max(worst.host_ratio, HOST_WORK_FROM_RATIO):
+    if worst and worst.inside_ratio >= max(worst.host_ratio, kit.CHEAP_RATIO):
         return IN_STEPS.fault(
             100 * worst.inside_ratio,
-            threshold=100 * HOST_WORK_FROM_RATIO,
+            threshold=100 * kit.CHEAP_RATIO,
             where=_where(job.loop),
             worst=worst,
         )
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
-    is_whole = worst is not None and worst.idle_ratio == 1 and not worst.is_fitted
-    least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
-    # A bound may be high since little is known: the observed time must be worth it as well.
-    if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= kit.CHEAP_RATIO:
+    # A bound may be high since little is known: half of it must be seen.
+    if worst is not None and min(worst.host_ratio, 2 * worst.seen_ratio) >= kit.CHEAP_RATIO:
+        is_whole = worst.idle_ratio == 1 and not worst.is_fitted
         message = MAYBE_COPIES if 2 * worst.maybe_copied_ns > worst.regular_ns else HOST_WORK
         return message.fault(
             100 * worst.host_ratio,
-            threshold=100 * least,
+            threshold=100 * kit.CHEAP_RATIO,
             where=_where(job.loop),
             worst=worst,
             gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),

@@ -37,7 +37,7 @@ def job(work_s: float, *, is_keras: bool = True, use: float | None = None) -> No
     return node_profile(spans=span_table(rows), system=system)
 
 
-@pytest.mark.parametrize(("work_s", "is_told"), [(0.009, False), (0.0095, True), (0.1, True)])
+@pytest.mark.parametrize(("work_s", "is_told"), [(0.014, False), (0.015, True), (0.1, True)])
 def test_work_between_steps_of_keras_is_told_with_its_share(work_s: float, is_told: bool) -> None:
     result = run(RULE, job(work_s))
     found = finding(result, "FW-1")
@@ -149,16 +149,6 @@ def test_copies_for_which_gpus_may_not_wait_are_no_known_cause(at_most_ratio, op
     )
 
     assert between.open_ratio == pytest.approx(open_ratio)
-
-
-@pytest.mark.parametrize("is_fitted", [True, False], ids=["by samples", "by events"])
-def test_four_hundredths_of_the_loop_count_only_where_events_show_them(is_fitted: bool) -> None:
-    measured = RULE.measure(job(0.0125), RULE.params())
-    (between,) = measured.between
-    between = replace(between, idle_ratio=1.0, idle_at_most_ratio=1.0, is_fitted=is_fitted)
-    outcome = RULE.judge([replace(measured, between=(between,))], RULE.params())
-
-    assert any(found and found.id == "FW-1" for found in outcome.findings) is not is_fitted
 
 
 def recorded_job(batch_s: float, *, between_s: float = 0.0, loader: bool = True) -> NodeProfile:
