@@ -76,22 +76,3 @@ def test_damage_with_a_price_is_seen_by_the_strict_reader_too(kind, is_timeline)
         assert not is_damaged
     elif "lines_broken" in done.counts:
         assert is_damaged
-
-
-@pytest.mark.parametrize(
-    ("values", "is_damaged"), [('"Value":900', True), ('"Value":50,"Value":900', False)]
-)
-def test_an_object_with_a_key_twice_is_not_called_damaged(values: str, is_damaged: bool) -> None:
-    """A cut can make one line of two: DuckDB takes the first of two values, msgspec the last."""
-    line = f'{{"Type":"cpu","Dimension":"CPUUtilization",{values},"Timestamp":60.5}}'
-
-    assert damaged_minute(line.encode(), minute_s=60) == is_damaged
-
-
-@pytest.mark.parametrize("gap", ["\n", "\n\n \n"])
-@pytest.mark.parametrize(("cut_at", "is_damaged"), [('"Value":', False), ('"Val', True)])
-def test_an_object_on_two_lines_is_damaged_where_the_cut_is_in_a_word(cut_at, is_damaged, gap):
-    line = '{"Type":"cpu","Dimension":"CPUUtilization","Value":50,"Timestamp":60.5}'
-    content = line.replace(cut_at, f"{cut_at}{gap}").encode()
-
-    assert damaged_minute(content, minute_s=60) == is_damaged

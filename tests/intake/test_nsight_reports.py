@@ -87,12 +87,6 @@ def test_a_folder_of_parquet_files_is_one_report(tmp_path: Path, below: str) -> 
     assert sum(file.size_bytes for file in job.parts[0].files) > 10_000
 
 
-def test_any_name_is_read_when_it_is_given(tmp_path: Path) -> None:
-    write_rank(tmp_path / "x.sqlite").rename(tmp_path / "report")
-    _, (trace,) = read(tmp_path / "report")
-    assert trace.gpu_ops.start_ns.size == 624
-
-
 def test_traces_of_pytorch_beside_reports_are_read_alone(tmp_path: Path) -> None:
     shutil.copytree(KINETO, tmp_path / "job")
     shutil.copy(REPORT, tmp_path / "job")

@@ -276,21 +276,6 @@ def test_late_samples_find_their_place_in_an_earlier_block(
     assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 2
 
 
-def test_many_tiny_files_are_read_as_one(tmp_path: Path) -> None:
-    for index in range(70):
-        start_s = START_S + 60 * index
-        lines = [system_line("gpu0", index, start_s + 1), "", system_line("cpu0", 1, start_s + 1)]
-        if index == 40:
-            lines.append("garbage")
-        write_minute(tmp_path, lines, minute_s=start_s)
-    profile = read_job(tmp_path)
-    assert (profile.system.n_ticks, profile.system.n_samples) == (70, 140)
-    assert values_of(profile.system)[:, 1].tolist() == list(range(70))
-    (note,) = [note for note in profile.notes if Quality.LINES_BROKEN in note.counts]
-    assert note.path.endswith(f"{START_S + 2400:.0f}.algo-1.json")
-    assert "line 4" in note.text
-
-
 def test_a_packed_hour_is_read_like_its_minutes(tmp_path: Path) -> None:
     columns: dict[str, list[float | None]] = {
         "gpu0": [float(tick % 97) for tick in range(1_000)],

@@ -18,7 +18,6 @@ from tests.builders import (
     known,
     span_table,
     timeline_lines,
-    values_of,
     write_system,
     write_timeline,
 )
@@ -107,16 +106,6 @@ def test_a_microsecond_outside_is_outside(job: Path) -> None:
     part = part_of(job, kept)
     assert part.system.n_ticks == 3
     assert part.spans.step.tolist() == [1, 2]
-
-
-def test_an_open_range_that_holds_all_changes_nothing(job: Path) -> None:
-    (ref,) = discover(str(job)).parts
-    whole = read_node(ref)
-    part = part_of(job, TimeRange(from_ns=START_NS))
-    assert values_of(part.system).tobytes() == values_of(whole.system).tobytes()
-    assert part.system.tick_ns.tolist() == whole.system.tick_ns.tolist()
-    assert part.spans.start_ns.tolist() == whole.spans.start_ns.tolist()
-    assert part.notes == whole.notes
 
 
 def test_long_events_of_the_job_survive_a_short_range(tmp_path: Path) -> None:

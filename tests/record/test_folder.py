@@ -88,16 +88,6 @@ def test_the_lock_of_a_living_process_is_respected(tmp_path: Path) -> None:
     assert first.is_ours()
 
 
-def test_a_lock_that_is_released_is_free_for_the_next(tmp_path: Path) -> None:
-    recording = open_recording(tmp_path, with_host_name=False)
-    first, second = SamplerLock(recording), SamplerLock(recording)
-    assert first.is_ours()
-    first.release()
-
-    assert second.is_ours()
-    assert not first.is_ours()
-
-
 @pytest.mark.parametrize("pid", [None, "7", 0, -1, 1.5])
 def test_what_is_no_process_is_not_alive(pid: object) -> None:
     assert not is_alive(pid, None)

@@ -97,26 +97,6 @@ def test_a_quota_of_cores_is_what_the_job_uses_of_it(large: Machine, tmp_path: P
     assert cores == {"cpu0": 50.0, "cpu1": 50.0, "cpu2": 50.0, "cpu3": 50.0}
 
 
-def test_a_quota_above_the_allowed_cores_does_not_bind(large: Machine, tmp_path: Path) -> None:
-    quota = Quota(cores=8, statistics=tmp_path / "nothing")
-    source = Host(ResourceLimits(cores=(3, 90), quota=quota, memory=None))
-    source.read(0)
-    large.idle = [ticks + 50 for ticks in large.idle]
-    large.write()
-
-    assert ("cpu90", "CPUUtilization") in sampled(source, 1)
-
-
-def test_a_core_whose_counters_went_back_is_not_above_100_percent(large: Machine) -> None:
-    source = Host(NO_LIMITS)
-    source.read(0)
-    large.waiting[0] -= 5
-    large.busy[0] += 50
-    large.write()
-
-    assert sampled(source, 0.5)["cpu0", "CPUUtilization"] == 100.0
-
-
 def test_disks_made_of_others_are_not_counted_twice(large: Machine) -> None:
     source = Host(NO_LIMITS)
     large.disks = {"nvme0n1": (10, 100, 5, 50), "dm-0": (10, 100, 5, 50), "loop0": (1, 1, 1, 1)}

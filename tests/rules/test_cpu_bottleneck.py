@@ -258,16 +258,6 @@ def test_minutes_of_all_nodes_are_added_before_they_are_judged() -> None:
     assert run(RULE, quiet, busy, patience=10, threshold=49).counters.rule_triggered == 2
 
 
-def test_of_thousands_of_intervals_the_longest_are_drawn_and_it_says_so() -> None:
-    result = run(RULE, node(starved("bwww" * 3000)), **SMALL)
-    intervals = result.exhibit("intervals")
-
-    assert result.counters.violations == 3000
-    assert intervals is not None
-    assert intervals.n_rows == 1000
-    assert "The 1,000 longest of 3,000" in intervals.caption
-
-
 def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:
     columns = starved("b" * 40) | {"gpu0": [0.0] * 40, "gpu1": [90.0] * 40}
     result = run(RULE, node(columns), **SMALL)
@@ -275,13 +265,3 @@ def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:
 
     assert result.counters.violations == 40, "counted as SageMaker counts"
     assert found is None
-
-
-def test_nodes_without_gpus_do_not_hide_a_bottleneck() -> None:
-    other = node_profile(system=system_table({"cpu0": [20.0] * 40}), node="algo-2")
-    result = run(RULE, other, node(starved("b" * 18 + "w" * 4 + "b" * 12 + "w" * 6)), **SMALL)
-    found = finding(result, "CPU-1")
-
-    assert found is not None
-    assert found.title.endswith("75.0 % of the job")
-    assert result.metrics["bottleneck_ratio"] == 0.75

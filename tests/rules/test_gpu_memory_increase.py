@@ -107,15 +107,6 @@ def test_a_step_together_with_more_gpu_work_is_load(rise: float, is_told: bool) 
     assert (finding(run(RULE, node(step(30.0), gpu=gpu), **SMALL), "MEM-1") is not None) is is_told
 
 
-def test_a_step_at_the_very_end_cannot_be_called_lasting() -> None:
-    result = run(RULE, node(step(40.0, after=6)), **SMALL)
-    (episode,) = rows_of(result, "episodes")
-
-    assert result.counters.rule_triggered > 0
-    assert episode["after_pct"] is None
-    assert episode["is_lasting"] is False
-
-
 def test_a_level_that_was_reached_before_is_no_new_height() -> None:
     memory = [50.0] * 30 + [10.0] * 30 + [52.0] * 30
     assert finding(run(RULE, node(memory), **SMALL), "MEM-1") is None
@@ -214,12 +205,3 @@ def test_all_nodes_are_counted_and_the_highest_jump_is_named() -> None:
     assert "2 of 3 GPUs" in found.text
     assert list(result.details) == ["algo-1", "last_timestamp", "algo-2"]
     assert [row["node"] for row in rows_of(result, "memory")] == ["algo-1", "algo-2", "algo-10"]
-
-
-def test_thousands_of_jumps_are_counted_but_not_all_listed() -> None:
-    rng = np.random.default_rng(1)
-    memory = np.repeat(rng.permutation([0.0, 90.0] * 700), 12).tolist()
-    result = run(RULE, node(memory))
-
-    assert len(rows_of(result, "episodes")) == 200
-    assert int(result.metrics["memory_episodes"] or 0) > 200

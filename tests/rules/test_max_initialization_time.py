@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -89,15 +88,6 @@ def test_without_gpus_what_passes_after_the_last_step_is_told(after_s, is_told) 
         )
 
 
-def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
-    ticks = range(1800)
-    use = [95.0 if 400 <= tick < 1790 or tick == 30 else 0.0 for tick in ticks]
-    found = known(finding(run(RULE, node_profile(system=system_table({"gpu0": use}))), "INIT-1"))
-
-    assert found.title == "Start-up took 3 min 20 s before the GPUs worked"
-    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 200)
-
-
 @pytest.mark.parametrize(("n_idle", "is_told"), [(3, False), (4, True)])
 def test_a_start_is_long_by_the_last_sample_in_which_no_gpu_works(n_idle, is_told) -> None:
     """Samples a minute apart: GPUs that are seen to work after 180 s may have begun after 121 s."""
@@ -115,17 +105,6 @@ def test_without_gpus_the_start_lasts_until_the_cores_work() -> None:
     assert found.title == "Start-up took 3 min 20 s before the cores worked"
     # Five seconds are what no start can do without.
     assert known(found.estimate).share_ratio == pytest.approx(195 / 899.5, abs=1e-6)
-
-
-def test_cores_of_a_node_beside_gpus_do_not_begin_the_training() -> None:
-    late = [95.0 if tick >= 400 else 0.0 for tick in range(1800)]
-    nodes = [
-        node_profile(system=system_table({"gpu0": late})),
-        node_profile(system=system_table({"cpu0": [60.0] * 1800}), node="algo-2"),
-    ]
-    found = known(finding(run(RULE, *nodes), "INIT-1"))
-
-    assert found.measured == 200
 
 
 def test_training_before_the_first_recorded_step_is_no_start() -> None:
@@ -251,15 +230,6 @@ def test_network_and_disk_rates_before_the_first_step_are_told() -> None:
 
     assert "algo-1 had on average: received 100 MB/s (at most 100 MB/s)" in found.text
     assert "read from disk 4 MB/s" in found.text
-
-
-def test_a_quiet_network_points_to_something_else() -> None:
-    found = known(finding(run(RULE, fed(400_000.0, 0.0, init_s=300, loop_s=400)), "INIT-1"))
-
-    assert "hardly used (at most 800 kB/s on average)" in found.text
-    assert not re.search("stream|download|image", found.advice, re.IGNORECASE)
-    busy = known(finding(run(RULE, fed(50e6, 4e6, init_s=300, loop_s=400)), "INIT-1"))
-    assert "Stream the data" in busy.advice
 
 
 def test_without_rates_nothing_is_said_about_them() -> None:

@@ -108,21 +108,6 @@ def test_phases_have_the_proportion_of_aws_but_all_of_the_gaps(job: str) -> None
     assert ours["others"] == pytest.approx(expected_pct, rel=1e-9)
 
 
-def test_time_between_steps_of_several_workers_is_not_negative() -> None:
-    parts = until_aws_end(STRAGGLER)
-    ours: Any = run(overall_framework_metrics.RULE, *parts).details["phase"]
-    theirs = aws_result(STRAGGLER, "OverallFrameworkMetrics", variant=ONE_SHOT)["Details"]
-
-    assert theirs["phase"]["others"] < 0
-    gaps_ns, steps_ns = 0, 0
-    for steps in steps_of(parts):
-        for worker in np.unique(steps.worker):
-            its = steps.where(steps.worker == worker)
-            steps_ns += int(its.duration_ns.sum())
-            gaps_ns += int((its.start_ns[1:] - its.end_ns[:-1]).sum())
-    assert ours["others"] == pytest.approx(100 * gaps_ns / (gaps_ns + steps_ns), rel=1e-9)
-
-
 def test_horovod_activities_equal_up_to_the_one_that_spans_two_files() -> None:
     ours: Any = run(overall_framework_metrics.RULE, *until_aws_end(STRAGGLER)).details["horovod"]
     theirs = aws_result(STRAGGLER, "OverallFrameworkMetrics", variant=ONE_SHOT)["Details"]
@@ -252,11 +237,3 @@ def test_the_planted_long_steps_are_the_outliers_of_each_worker() -> None:
 
     for worker in ("algo-1-27", "algo-1-28", "algo-2-27", "algo-2-28"):
         assert [row["step"] for row in rows if row["worker"] == worker] == planted
-
-
-@pytest.mark.parametrize("job", WITHOUT_EVENTS)
-def test_jobs_without_framework_events_are_skipped(job: str) -> None:
-    for rule in RULES:
-        result = run(rule, *parts_of(job))
-        assert result.status is Status.SKIPPED
-        assert result.findings == ()

@@ -84,15 +84,6 @@ def test_steps_that_last_until_the_batch_of_another_worker_is_there_wait_for_inp
     assert ("some training process waits for its batch" in found.text) == is_input
 
 
-def test_many_slow_steps_below_the_limit_of_aws_are_not_said_to_be_above_it() -> None:
-    slow = np.random.default_rng(1).choice(np.arange(10, 300), 50, replace=False).tolist()
-    lengths_s = with_slow(300, slow, slow_s=0.16)
-    found = known(finding(one_after_the_other(lengths_s, [0.0] * 300), "STEP-1"))
-
-    assert found.title.startswith("50 of 300 ")
-    assert "that take at least 1.5 times as long as the steps around them" in found.text
-
-
 @pytest.mark.parametrize(("n_steps", "is_judged"), [(100, False), (101, True)])
 def test_a_series_is_judged_with_more_than_a_hundred_steps(n_steps: int, is_judged: bool) -> None:
     result = run(RULE, node(step_rows([0.1] * n_steps)))
@@ -457,17 +448,6 @@ def test_many_workers_become_one_band() -> None:
     assert (min(lows), max(highs)) == (0.11, 0.19)
 
 
-def test_the_time_axis_knows_which_step_began_when() -> None:
-    exhibit = known(
-        run(RULE, node(step_rows([0.1] * 300, every_s=2.0, first=5))).exhibit("step_numbers")
-    )
-
-    time_s, step, end_s = (column.values for column in exhibit.columns)
-    assert (time_s[0], step[0]) == (START_S, 5)
-    assert (time_s[-1], step[-1]) == (START_S + 598.0, 304)
-    assert end_s == (*time_s[1:], START_S + 598.1)
-
-
 @pytest.mark.parametrize("n_steps", [20, 2_000])
 def test_steps_end_on_the_time_axis_where_a_validation_begins(n_steps: int) -> None:
     rows = step_rows([0.9] * n_steps)
@@ -487,16 +467,6 @@ def test_the_curve_over_time_lasts_from_the_first_step_to_the_last() -> None:
     time_s, *curves = (column.values for column in exhibit.columns)
     assert (time_s[0], time_s[-1]) == (START_S, START_S + 39 * 3.5 + 3)
     assert {curve[-1] for curve in curves} == {None}
-
-
-def test_of_many_steps_every_so_many_is_a_mark_with_the_last_of_them() -> None:
-    exhibit = known(run(RULE, node(step_rows([0.1] * 5_000))).exhibit("step_numbers"))
-
-    steps = list(exhibit.columns[1].values)
-    assert len(steps) <= 400
-    assert steps[:3] == [0, 13, 26]
-    assert steps[-1] == 4_999
-    assert f"{len(steps)} of 5,000 steps" in exhibit.caption
 
 
 def one_after_the_other(
@@ -590,15 +560,6 @@ def test_validation_at_the_end_does_not_hide_that_steps_grow_slower(n_validating
     found = known(finding(one_after_the_other(lengths, [0.02] * len(lengths)), "STEP-2"))
 
     assert found.title == f"The training steps grow slower: from {first} to 848 ms"
-
-
-def test_phases_that_end_in_the_same_word_are_two_lines() -> None:
-    other = "Step:Trainer.TRAIN"
-    rows = step_rows([0.1] * 200) + step_rows([0.2] * 200, phase=other)
-    curves = known(run(RULE, node(rows)).exhibit("step_series"))
-
-    names = [column.name for column in curves.columns[1:]]
-    assert {name.rpartition("_")[0] for name in names} == {TRAIN, other}
 
 
 def test_all_steps_are_data_whatever_is_drawn_or_judged() -> None:

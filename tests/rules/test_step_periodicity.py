@@ -222,21 +222,6 @@ def test_a_slow_start_is_no_part_of_a_rhythm() -> None:
     assert known(found.measured) == pytest.approx(100 * 4.5 / (duration_s.sum() + 2.5), rel=0.05)
 
 
-def test_two_rhythms_of_one_period_are_told_apart_by_their_first_steps() -> None:
-    duration_s = steady(2000)
-    duration_s[9::100] += 0.3
-    duration_s[49::100] += 1.0
-    result = run(RULE, job(duration_s))
-    assert len(result.findings) == 2
-    labels = ["every 100 steps from step 49", "every 100 steps from step 9"]
-    assert [row["period"] for row in rows_of(result, "periods")] == labels
-    assert {row["of"] for row in rows_of(result, "functions")} == set(labels)
-    assert {row["name"] for row in rows_of(result, "intervals")[:2]} == {
-        f"step 9, slow {labels[1]}",
-        f"step 49, slow {labels[0]}",
-    }
-
-
 def test_steps_that_get_slower_do_not_hide_a_rhythm() -> None:
     duration_s = steady(1000) * np.linspace(1.0, 2.0, 1000)
     duration_s[49::50] += 0.3
@@ -289,19 +274,6 @@ def test_the_function_that_took_the_extra_time_is_named() -> None:
     assert row["function"] == "on_batch_end"
     assert row["slow_s"] == pytest.approx(0.29, abs=1e-6)
     assert row["normal_s"] == 0.0
-
-
-def test_waiting_for_a_batch_brings_advice_about_the_loader() -> None:
-    slow = range(24, 500, 25)
-    part = job(
-        steady(500),
-        pause_s=dict.fromkeys(slow, 0.4),
-        inside={step: [("after:DataLoaderIter", "Iter::GetNext", 0.39)] for step in slow},
-    )
-    found = only(run(RULE, part))
-    assert "GetNext" in found.text
-    assert "loader processes" in found.advice
-    assert "pin memory" in found.advice
 
 
 @pytest.mark.parametrize(

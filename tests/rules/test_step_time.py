@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from reportgen.profile.job import NodeId
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import Status
 from reportgen.rules.step_time import RULE
-from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 
@@ -185,13 +181,3 @@ def test_slow_steps_that_wait_for_the_loader_name_it(waits_us: float, is_named: 
     assert (slow.cause == "slow_input") is is_named
     assert ("prefetch_factor" in slow.advice) is is_named
     assert ("take 120 µs longer in all; for 70 µs of it" in slow.text) is is_named
-
-
-def test_of_many_ranks_the_unusual_ones_have_their_histogram() -> None:
-    ranks = [replace(steps(10.0, 10.0), rank=n, node=NodeId(f"rank {n}")) for n in range(40)]
-    ranks[30] = replace(steps(19.0, 19.0), rank=30, node=NodeId("rank 30"))
-    shown = known(run(RULE, *ranks).exhibit("step_times"))
-
-    assert "rank 30" in [item.name for item in shown.columns]
-    assert len(shown.columns) == 2 + 9
-    assert "Of 40 ranks" in shown.caption

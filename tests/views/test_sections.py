@@ -49,17 +49,6 @@ def busy():
     return reports.busy_report()
 
 
-@pytest.mark.parametrize(
-    ("title", "headline"),
-    [("algo-2-28 is slow", "algo-2-28 is slow."), ("memory is full", "Memory is full.")],
-)
-def test_a_headline_keeps_the_name_of_a_worker_as_it_is(title, headline):
-    report = reports.busy_report()
-    (first, *others) = report.findings
-    first = replace(first, finding=replace(first.finding, title=title))
-    assert verdict_of(replace(report, findings=(first, *others))).headline == headline
-
-
 def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
     verdict = verdict_of(busy)
     assert verdict.kind == "critical"

@@ -14,7 +14,6 @@ from benchmarks.exam.causes import PLANTABLE, VISIBILITY, Input, Sight
 from benchmarks.exam.faults import FAULTS
 from benchmarks.exam.making import Order, all_pairs, changed, drafted, make, orders_of
 from benchmarks.exam.recording import write_recording
-from benchmarks.exam.sensitivity import thresholds
 from benchmarks.exam.setup import Recorded
 from benchmarks.exam.training import Run
 from reportgen.results.causes import Cause
@@ -34,12 +33,6 @@ def test_every_cause_is_planted_alone_and_nearly_every_pair_once():
     pairs = [order.causes for order in orders if len(order.causes) == 2]
     assert len(set(pairs)) == len(pairs) >= 0.9 * len(all_pairs())
     assert sum(not order.causes for order in orders) >= 0.33 * len(orders)
-
-
-def test_thresholds_are_parameters_of_rules_and_constants_of_modules():
-    found = thresholds()
-    assert {each.is_param for each in found} == {True, False}
-    assert all(each.value for each in found)
 
 
 @pytest.mark.slow
@@ -65,17 +58,6 @@ def test_the_share_is_what_the_same_job_saves_without_the_fault(cause):
         saved = 1 - good.total_s / bad.total_s
     assert planted.share_ratio == pytest.approx(saved)
     assert saved > 0.05
-
-
-@pytest.mark.slow
-def test_the_steps_of_a_run_follow_each_other():
-    base, drawn = drafted(order_of(Cause.SLOW_WORKER))
-    run = Run(changed(base, drawn.values()))
-    names = ("asked_s", "there_s", "start_s", "forward_s", "end_s", "optimized_s", "kept_s")
-    for steps in run.steps:
-        times = np.array([[getattr(step, name) for name in names] for step in steps])
-        assert (np.diff(times.ravel()) >= -1e-9).all()
-        assert sum(step.is_train for step in steps) == base.n_train
 
 
 @pytest.mark.slow

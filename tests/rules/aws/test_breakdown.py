@@ -29,12 +29,6 @@ def test_time_between_steps_is_the_gap_not_half_of_it() -> None:
     assert details["phase"] == {TRAIN: 60.0, EVAL: 20.0, "others": 20.0}
 
 
-def test_overlapping_steps_never_make_others_negative() -> None:
-    details = details_of((TRAIN, TRAIN, 0, 6), (TRAIN, TRAIN, 4, 10))
-
-    assert details["phase"] == {TRAIN: 100.0, "others": 0.0}
-
-
 def test_the_bottleneck_rules_leave_out_the_time_between_steps() -> None:
     rows = ((TRAIN, TRAIN, 0, 3), (TRAIN, TRAIN, 5, 8))
 

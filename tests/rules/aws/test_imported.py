@@ -63,14 +63,6 @@ def test_details_of_another_shape_are_shown_as_far_as_they_are_numbers() -> None
     assert (result.exhibits, result.details) == ((), details)
 
 
-@pytest.mark.parametrize("rule_id", ["LoadBalancing", "MaxInitializationTime"])
-def test_a_rule_that_can_never_trigger_did_not_look(rule_id: str) -> None:
-    details: Any = {"algo-1": {"workloads": {"gpu0": [9, 1], "gpu1": [1, 9]}}}
-    result = judged(rule_id, (0, 0, 2000), details if rule_id == "LoadBalancing" else {})
-    assert result.status is Status.SKIPPED
-    assert "can never trigger" in result.reason.text
-
-
 def test_details_that_cannot_be_drawn_fail_this_rule_only() -> None:
     details: Any = {"dataloading_time": {"probs": [1], "binedges": [[], {}]}}
     result = judged("Dataloader", (1, 1, 20), details)
@@ -127,14 +119,6 @@ def test_a_trigger_is_one_finding_without_cost_or_explanation(name: str) -> None
     assert "triggered 3 times" in found.title
     assert (found.estimate, found.cause, found.possible_causes) == (None, "observation", ())
     assert found.advice
-
-
-def test_more_violations_than_datapoints_are_no_share_of_these() -> None:
-    (found,) = judged("CPUBottleneck", (3, 4980, 2046), {}).findings
-
-    assert "counted 4,980 violations: it may count several for one datapoint" in found.text
-    assert "%)" not in found.text
-    assert (found.measured, found.unit) == (4980, "violations")
 
 
 @needs_shared_data

@@ -52,18 +52,6 @@ def at(start_s: float, end_s: float) -> tuple[float, float]:
     return START_S + start_s, START_S + end_s
 
 
-def test_functions_add_up_to_their_union_and_the_largest_comes_first() -> None:
-    made = exhibit_of(
-        [
-            (GET_NEXT, "GetNext", *at(0, 2)),
-            (GET_NEXT, "GetNext", *at(1, 3)),
-            (GET_NEXT, "GetNext", *at(500, 504)),
-            ("Forward", "ResNet", *at(10, 110)),
-        ]
-    )
-    assert list(totals_s(made).items()) == [("ResNet", 100.0), ("GetNext", 7.0)]
-
-
 def test_workers_add_up_where_threads_of_one_worker_count_once() -> None:
     made = exhibit_of(
         [
