@@ -14,6 +14,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
@@ -23,6 +24,7 @@ from tests.fuzz.attacks_nsight import CANARIES, NSIGHT_ATTACKS
 from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
 from tests.fuzz.attacks_text import TEXT_ATTACKS
 from tests.fuzz.monitored import ATTACKS_ON_MONITORED
+from tests.tensorflow_traces import write_tensorflow
 from tests.traces import Event, header, kernel, launch, small_events, span
 
 MOST_S = 20.0
@@ -81,60 +83,36 @@ def _measured(command: Iterable[str], cwd: Path) -> Outcome:
 
 # Kernel traces.
 
+_MIB = 1 << 20
+_LONG = [b"a" * 1_000_000] * 300
+_IN_A_TRACE = {
+    "escaped_quotes": b'{"ph":"X","name":"\x01' + b'\\"' * 120_000 + b"}",
+    "many_names": b'{"ph":"X",' + b'"name":"a' * 50_000 + b"}",
+    "many_ends": b'{"ph":"X" "name" x' + b"}]}" * 60_000,
+    "many_blanks": b'{"ph":"X","name":"a" x}' + b" " * 400_000 + b"x}",
+    "blanks_after_colon": b'{"ph":"X","dur":' + b" " * 400_000 + b'x "name":"a"}',
+    "many_commas": b'{"ph":"X"' + b", " * 200_000 + b"x}",
+    "many_keys": b'{"ph":"X","name":"a",' + b'"args":"ts":' * 50_000 + b"}",
+    "many_braces": b'{"ph":"X","name":"a"' + b"} " * 150_000 + b"}",
+    "many_opened": b'{"ph":' * 60_000,
+    "many_backslashes": b'{"ph":"X","name":"' + b"\\x" * 200_000 + b'"}',
+    "many_slashes": json.dumps(span("cpu_op", "/a" * 30_000 + "/", 3, 4)).encode(),
+}
+"""What stands behind the events of a trace; the slashes are one name that begins many paths."""
 
-def _trace_with(folder: Path, inserted: bytes) -> Path:
-    events = ",\n".join(json.dumps(event) for event in small_events()).encode()
-    head = json.dumps(header())[:-1].encode()
+
+def _trace_of(folder: Path, parts: Iterable[bytes]) -> Path:
     path = folder / "t.pt.trace.json"
-    path.write_bytes(head + b', "traceEvents": [\n' + events + b",\n" + inserted + b"\n]}")
+    with path.open("wb") as file:
+        file.write(json.dumps(header())[:-1].encode() + b', "traceEvents": [\n')
+        file.write(",\n".join(map(json.dumps, small_events())).encode())
+        file.writelines(parts)
+        file.write(b"\n]}")
     return path
 
 
-def escaped_quotes(folder: Path) -> Path:
-    """A raw control character and then many escaped quotes in one name that does not end."""
-    return _trace_with(folder, b'{"ph":"X","name":"\x01' + b'\\"' * 120_000 + b"}")
-
-
-def many_names(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":"X",' + b'"name":"a' * 50_000 + b"}")
-
-
-def many_ends(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":"X" "name" x' + b"}]}" * 60_000)
-
-
-def many_blanks(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":"X","name":"a" x}' + b" " * 400_000 + b"x}")
-
-
-def blanks_after_colon(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":"X","dur":' + b" " * 400_000 + b'x "name":"a"}')
-
-
-def many_commas(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":"X"' + b", " * 200_000 + b"x}")
-
-
-def many_keys(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":"X","name":"a",' + b'"args":"ts":' * 50_000 + b"}")
-
-
-def many_braces(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":"X","name":"a"' + b"} " * 150_000 + b"}")
-
-
-def many_opened(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":' * 60_000)
-
-
-def many_backslashes(folder: Path) -> Path:
-    return _trace_with(folder, b'{"ph":"X","name":"' + b"\\x" * 200_000 + b'"}')
-
-
-def many_slashes(folder: Path) -> Path:
-    """One name that is nothing but the beginning of paths."""
-    event = span("cpu_op", "/a" * 30_000 + "/", 3, 4)
-    return _trace_with(folder, json.dumps(event).encode())
+def _trace_with(inserted: bytes, folder: Path) -> Path:
+    return _trace_of(folder, (b",\n", inserted))
 
 
 def many_headers(folder: Path) -> Path:
@@ -183,33 +161,16 @@ def one_memory_of_2_62(folder: Path) -> Path:
 
 def million_names(folder: Path) -> Path:
     """A million operators, each with a name of its own."""
-    path = folder / "t.pt.trace.json"
-    with path.open("wb") as file:
-        file.write(json.dumps(header())[:-1].encode() + b', "traceEvents": [\n')
-        file.write(",\n".join(map(json.dumps, small_events())).encode())
-        for number in range(1_000_000):
-            file.write(
-                b',\n{"ph":"X","cat":"cpu_op","name":"aten::op_%d","pid":4100,"tid":4100,'
-                b'"ts":%d,"dur":0.5,"args":{}}' % (number, 104_412_400 + number)
-            )
-        file.write(b"\n]}")
-    return path
+    row = b',\n{"ph":"X","cat":"cpu_op","name":"aten::op_%d","pid":4100,"tid":4100,'
+    row += b'"ts":%d,"dur":0.5,"args":{}}'
+    return _trace_of(folder, (row % (at, 104_412_400 + at) for at in range(1_000_000)))
 
 
 def million_kernels(folder: Path) -> Path:
     """A million kernels, each with a name of its own."""
-    path = folder / "t.pt.trace.json"
-    with path.open("wb") as file:
-        file.write(json.dumps(header())[:-1].encode() + b', "traceEvents": [\n')
-        file.write(",\n".join(map(json.dumps, small_events())).encode())
-        for number in range(1_000_000):
-            file.write(
-                b',\n{"ph":"X","cat":"kernel","name":"void gemm_%d<float>","pid":0,"tid":7,'
-                b'"ts":%d,"dur":0.5,"args":{"device":0,"stream":7,"correlation":%d}}'
-                % (number, 104_412_400 + number, number)
-            )
-        file.write(b"\n]}")
-    return path
+    row = b',\n{"ph":"X","cat":"kernel","name":"void gemm_%d<float>","pid":0,"tid":7,'
+    row += b'"ts":%d,"dur":0.5,"args":{"device":0,"stream":7,"correlation":%d}}'
+    return _trace_of(folder, (row % (at, 104_412_400 + at, at) for at in range(1_000_000)))
 
 
 def thousand_devices(folder: Path) -> Path:
@@ -229,15 +190,8 @@ def thousand_threads(folder: Path) -> Path:
 
 def long_trace_line(folder: Path) -> Path:
     """One operator with a name of 300 MB."""
-    path = folder / "t.pt.trace.json"
-    with path.open("wb") as file:
-        file.write(json.dumps(header())[:-1].encode() + b', "traceEvents": [\n')
-        file.write(",\n".join(map(json.dumps, small_events())).encode())
-        file.write(b',{"ph":"X","cat":"cpu_op","name":"')
-        for _ in range(300):
-            file.write(b"a" * 1_000_000)
-        file.write(b'","pid":1,"tid":1,"ts":104412400,"dur":1}]}')
-    return path
+    end = b'","pid":1,"tid":1,"ts":104412400,"dur":1}'
+    return _trace_of(folder, (b',{"ph":"X","cat":"cpu_op","name":"', *_LONG, end))
 
 
 def _written(folder: Path, events: list[Event]) -> Path:
@@ -257,48 +211,31 @@ def _packed(path: Path, parts: Iterable[bytes]) -> None:
         file.write(packer.flush())
 
 
-def _bomb(folder: Path, inner: bytes, n_mib: int) -> Path:
+def _bomb(parts: Iterable[bytes], folder: Path) -> Path:
     path = folder / "t.pt.trace.json.gz"
-    block = inner * ((1 << 20) // len(inner))
-    _packed(path, [b'{"traceEvents": [', *[block] * n_mib])
+    _packed(path, parts)
     return path
 
 
-def bomb_of_nul(folder: Path) -> Path:
-    return _bomb(folder, b"\0", 1024)
-
-
-def bomb_of_nul_alone(folder: Path) -> Path:
-    path = folder / "t.pt.trace.json.gz"
-    _packed(path, [b"\0" * (1 << 20)] * 1024)
-    return path
-
-
-def bomb_of_brackets(folder: Path) -> Path:
-    return _bomb(folder, b"[", 200)
-
-
-def bomb_of_braces(folder: Path) -> Path:
-    return _bomb(folder, b"{", 200)
-
-
-def bomb_of_ends(folder: Path) -> Path:
-    return _bomb(folder, b"}", 1024)
-
-
-def bomb_of_one_name(folder: Path) -> Path:
-    path = folder / "t.pt.trace.json.gz"
-    _packed(path, [b'{"traceEvents": [{"ph":"X","name":"', *[b"a" * (1 << 20)] * 1024, b'"}]}'])
-    return path
-
-
-def bomb_of_header(folder: Path) -> Path:
-    path = folder / "t.pt.trace.json.gz"
-    _packed(path, [b'{"schemaVersion":1,"x":"', *[b"a" * (1 << 20)] * 1024, b'"}'])
-    return path
+_BOMBS = {
+    "bomb_of_nul": [b'{"traceEvents": [', *[b"\0" * _MIB] * 1024],
+    "bomb_of_nul_alone": [b"\0" * _MIB] * 1024,
+    "bomb_of_brackets": [b'{"traceEvents": [', *[b"[" * _MIB] * 200],
+    "bomb_of_braces": [b'{"traceEvents": [', *[b"{" * _MIB] * 200],
+    "bomb_of_ends": [b'{"traceEvents": [', *[b"}" * _MIB] * 1024],
+    "bomb_of_one_name": [
+        b'{"traceEvents": [{"ph":"X","name":"', *[b"a" * _MIB] * 1024, b'"}]}',
+    ],
+    "bomb_of_header": [b'{"schemaVersion":1,"x":"', *[b"a" * _MIB] * 1024, b'"}'],
+}  # fmt: skip
 
 
 # Jobs of SageMaker.
+
+
+def _append_long(path: Path, before: bytes, after: bytes) -> None:
+    with path.open("ab") as file:
+        file.writelines((before, *_LONG, after))
 
 
 def _minute(folder: Path) -> Path:
@@ -379,11 +316,7 @@ def job_thousand_gpus(folder: Path) -> Path:
 def job_line_of_300_mb(folder: Path) -> Path:
     _minute(folder)
     path = next((folder / "profiler-output" / "system").rglob("*.json"))
-    with path.open("ab") as file:
-        file.write(b'{"Type":"cpu","Name":"')
-        for _ in range(300):
-            file.write(b"a" * 1_000_000)
-        file.write(b'"}\n')
+    _append_long(path, b'{"Type":"cpu","Name":"', b'"}\n')
     return folder
 
 
@@ -408,11 +341,8 @@ def job_timeline_line_of_300_mb(folder: Path) -> Path:
     _steps(folder)
     path = next((folder / "profiler-output" / "framework").rglob("*.json"))
     whole = path.read_bytes().rstrip().removesuffix(b"]")
-    with path.open("wb") as file:
-        file.write(whole + b',\n{"ph":"X","name":"')
-        for _ in range(300):
-            file.write(b"a" * 1_000_000)
-        file.write(b'"}\n]')
+    path.write_bytes(whole)
+    _append_long(path, b',\n{"ph":"X","name":"', b'"}\n]')
     return folder
 
 
@@ -429,10 +359,8 @@ def job_million_functions(folder: Path) -> Path:
 
 def job_bomb(folder: Path, inner: bytes = b"[") -> Path:
     """A timeline of TensorFlow of one gigabyte of brackets."""
-    from tests.tensorflow_traces import write_tensorflow
-
     _minute(folder)
-    parts = [b'{"traceEvents": [', *[inner * (1 << 20)] * 1024]
+    parts = [b'{"traceEvents": [', *[inner * _MIB] * 1024]
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
     content = b"".join([*map(packer.compress, parts), packer.flush()])
     write_tensorflow(folder, content=content, node_ids=("27-algo-1",))
@@ -450,11 +378,7 @@ def traces_without_a_clock(folder: Path) -> Path:
 
 def horovod_of_one_line(folder: Path) -> Path:
     path = folder / "timeline.json"
-    with path.open("wb") as file:
-        file.write(b'[\n{"name":"process_name","ph":"M","pid":1,"args":{"name":"')
-        for _ in range(300):
-            file.write(b"a" * 1_000_000)
-        file.write(b'"}}\n')
+    _append_long(path, b'[\n{"name":"process_name","ph":"M","pid":1,"args":{"name":"', b'"}}\n')
     return path
 
 
@@ -471,21 +395,17 @@ def aws_nested(folder: Path) -> Path:
 ATTACKS: Mapping[str, Callable[[Path], Path]] = {
     attack.__name__: attack
     for attack in (
-        escaped_quotes, many_names, many_ends, many_blanks, blanks_after_colon, many_commas,
-        many_keys, many_braces, many_opened, many_backslashes, many_slashes, many_headers,
-        ids_above_2_63, one_memory_of_2_62, million_names, million_kernels, thousand_devices,
-        thousand_threads, long_trace_line, bomb_of_nul, bomb_of_nul_alone, bomb_of_brackets,
-        bomb_of_braces, bomb_of_ends, bomb_of_one_name, bomb_of_header,
-        job_step_above_2_63,
-        job_event_at_1e18, job_all_events_at_1e18, job_sample_at_1e18, job_node_not_utf8,
-        job_node_not_utf8_with_events, job_thousand_gpus, job_line_of_300_mb,
-        job_damaged_hour,
+        many_headers, ids_above_2_63, one_memory_of_2_62, million_names, million_kernels,
+        thousand_devices, thousand_threads, long_trace_line, job_step_above_2_63, job_event_at_1e18,
+        job_all_events_at_1e18, job_sample_at_1e18, job_node_not_utf8,
+        job_node_not_utf8_with_events, job_thousand_gpus, job_line_of_300_mb, job_damaged_hour,
         job_timeline_line_of_300_mb, job_million_functions, job_bomb, job_bomb_of_ends,
-        traces_without_a_clock, horovod_of_one_line,
-        aws_nested,
+        traces_without_a_clock, horovod_of_one_line, aws_nested,
         *NSIGHT_ATTACKS.values(), *TEXT_ATTACKS.values(),
     )
-} | dict(ATTACKS_ON_SAVED) | dict(ATTACKS_ON_MONITORED)  # fmt: skip
+} | dict(ATTACKS_ON_SAVED) | dict(ATTACKS_ON_MONITORED) | {
+    name: partial(_trace_with, inserted) for name, inserted in _IN_A_TRACE.items()
+} | {name: partial(_bomb, parts) for name, parts in _BOMBS.items()}  # fmt: skip
 
 
 _FAMILY = "from reportgen.cli.family import main; raise SystemExit(main())"

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,17 @@ def _instead(folder: Path, make: Callable[[Path], object], name: str = _RESULT) 
     return report
 
 
-def saved_link_to_device(folder: Path) -> Path:
-    return _instead(folder, lambda path: path.symlink_to("/dev/zero"))
+def _link_to_device(name: str, folder: Path) -> Path:
+    return _instead(folder, lambda path: path.symlink_to("/dev/zero"), name)
+
+
+_LINKED = {
+    "saved_link_to_device": _RESULT,
+    "saved_link_beside_results": "Unnamed.json",
+    "saved_report_file_is_a_link": "report.json",
+    "saved_timeline_is_a_link": "Timeline.bin",
+}
+"""What is a link to a device, by attack; a link that no rule names was copied with the others."""
 
 
 def saved_link_to_private_file(folder: Path) -> Path:
@@ -56,21 +65,8 @@ def saved_link_to_private_file(folder: Path) -> Path:
     return _instead(folder, lambda path: path.symlink_to(secret))
 
 
-def saved_link_beside_results(folder: Path) -> Path:
-    """A link that no rule names: it was copied with the others."""
-    return _instead(folder, lambda path: path.symlink_to("/dev/zero"), "Unnamed.json")
-
-
-def saved_report_file_is_a_link(folder: Path) -> Path:
-    return _instead(folder, lambda path: path.symlink_to("/dev/zero"), "report.json")
-
-
 def saved_pipe(folder: Path) -> Path:
     return _instead(folder, os.mkfifo)
-
-
-def saved_timeline_is_a_link(folder: Path) -> Path:
-    return _instead(folder, lambda path: path.symlink_to("/dev/zero"), "Timeline.bin")
 
 
 def saved_of_gigabytes(folder: Path) -> Path:
@@ -175,10 +171,9 @@ def timeline_absurd_counts(folder: Path) -> Path:
 ATTACKS_ON_SAVED: Mapping[str, Callable[[Path], Path]] = {
     attack.__name__: attack
     for attack in (
-        saved_link_to_device, saved_link_to_private_file, saved_link_beside_results,
-        saved_report_file_is_a_link, saved_pipe, saved_timeline_is_a_link, saved_of_gigabytes,
-        saved_column_of_3_gb, saved_column_declares_its_3_gb, saved_many_packed_columns,
+        saved_link_to_private_file, saved_pipe, saved_of_gigabytes, saved_column_of_3_gb,
+        saved_column_declares_its_3_gb, saved_many_packed_columns,
         timeline_block_of_3_gb, timeline_lane_is_its_parent, timeline_wrong_counts,
         timeline_absurd_counts,
     )
-}  # fmt: skip
+} | {name: partial(_link_to_device, file) for name, file in _LINKED.items()}  # fmt: skip

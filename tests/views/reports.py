@@ -302,6 +302,22 @@ def finding(
     )
 
 
+def measured(
+    finding_id: str,
+    severity: Severity,
+    title: str,
+    exhibit_id: str,
+    against: tuple[float, float | None],
+    *,
+    unit: str = "%",
+    share: float | None = None,
+) -> Finding:
+    """Return a finding with what was measured and its threshold."""
+    value, threshold = against
+    more = {"measured": value, "threshold": threshold, "unit": unit, "exhibit": exhibit_id}
+    return finding(finding_id, severity, title, share=share, **more)
+
+
 def result(
     rule_id: str,
     status: Status,
@@ -379,217 +395,109 @@ SUMMARY = JobSummary(
 
 def busy_report() -> Report:
     """Return the report of a two-node job with an input bottleneck: every kind of exhibit."""
+    two_gpus = {"gpu0": (45.0, 30.0), "gpu1": (40.0, 25.0)}
+    traffic = {"receive": (4e7, 3e7), "transmit": (2e6, 1e6)}
+    usage = (
+        usage_table(("algo-1", "algo-2")),
+        band("gpu", "GPU utilization over time", two_gpus),
+        band("cpu", "CPU utilization over time", {"algo-1": (80, 15)}),
+        band("network", "Network over time", traffic, "bytes/s"),
+        heatmap(8),
+        band("gpu_over_time", "GPU utilization over time", two_gpus),
+        band("cpu_over_time", "CPU utilization over time", {"algo-1": (80, 15)}),
+    )
+    phases = {"Step:ModeKeys.TRAIN": 2100.0, "Step:ModeKeys.EVAL": 310.5, "others": 722.0}
+    events = {"DataLoaderIter": 800.0, "DataLoaderWorker": 640.0, "Forward": 300.0}
+    events |= {f"Event {at}": 3.0 - at / 10 for at in range(9)}
+    framework = (
+        shares("phase", "Phases of training", phases),
+        shares("general", "General framework events", events),
+        operators("cpu_operators", "Operators on the CPU"),
+        operators("gpu_operators", "Operators on the GPU", 12),
+    )
+    by_worker = {"algo-1-27": 0.09, "algo-2-27": 0.11}
+    steps = (
+        steps_series(),
+        histogram("durations", "Step durations per worker", by_worker, "s"),
+        steps_table(),
+    )
+    room = ("algo-1 cpu", "algo-1 gpu0", "algo-1 gpu0 memory")
+    of_gpus = {f"gpu{at}": 30.0 + 12 * at for at in range(4)}
+    ticks = {"GPU busy": 4_100.0, "GPU idle, CPU calm": 724.0, "bottleneck": 2_376.0}
+    bottlenecks = (
+        shares("ticks", "A third of all samples is a CPU bottleneck", ticks),
+        spans("intervals", "When the GPUs waited for the CPU"),
+    )
+    info, warning, critical = Severity.INFO, Severity.WARNING, Severity.CRITICAL
+    reading = "aten::convolution takes most operator time"
+    rhythm = "Every 50th step takes three times as long"
+    waiting = "The GPUs wait for the CPU in a third of the time"
+    every = (
+        measured("SYS-2", info, "GPUs wait while the CPU is busy", "gpu", (74.0, 70.0)),
+        measured("FW-3", info, reading, "gpu_operators", (31.0, None)),
+        measured("STEP-1", warning, rhythm, "steps", (0.313, 0.21), unit="s", share=0.05),
+        measured("GPU-1", warning, "gpu0 on algo-1 is hardly used", "utilization", (41.2, 70.0)),
+        measured("CPU-1", critical, waiting, "intervals", (33.0, 50.0), share=0.33),
+    )
+    found = {item.id: item for item in every}
     results = (
         result(
-            "OverallSystemUsage",
-            Status.OK,
-            exhibits=(
-                usage_table(("algo-1", "algo-2")),
-                band("gpu", "GPU utilization over time", {"gpu0": (45, 30), "gpu1": (40, 25)}),
-                band("cpu", "CPU utilization over time", {"algo-1": (80, 15)}),
-                band(
-                    "network",
-                    "Network over time",
-                    {"receive": (4e7, 3e7), "transmit": (2e6, 1e6)},
-                    "bytes/s",
-                ),
-                heatmap(8),
-                band(
-                    "gpu_over_time",
-                    "GPU utilization over time",
-                    {"gpu0": (45, 30), "gpu1": (40, 25)},
-                ),
-                band("cpu_over_time", "CPU utilization over time", {"algo-1": (80, 15)}),
-            ),
-            findings=(
-                finding(
-                    "SYS-2",
-                    Severity.INFO,
-                    "GPUs wait while the CPU is busy",
-                    measured=74.0,
-                    threshold=70.0,
-                    unit="%",
-                    exhibit="gpu",
-                ),
-            ),
+            "OverallSystemUsage", Status.OK, exhibits=usage, findings=(found["SYS-2"],),
             metrics={"gpu_p95_pct": 74.0, "network_p95_bytes_per_s": 12_000_000.0},
         ),
         result(
-            "OverallFrameworkMetrics",
-            Status.OK,
-            exhibits=(
-                shares(
-                    "phase",
-                    "Phases of training",
-                    {"Step:ModeKeys.TRAIN": 2100.0, "Step:ModeKeys.EVAL": 310.5, "others": 722.0},
-                ),
-                shares(
-                    "general",
-                    "General framework events",
-                    {
-                        "DataLoaderIter": 800.0,
-                        "DataLoaderWorker": 640.0,
-                        "Forward": 300.0,
-                        **{f"Event {at}": 3.0 - at / 10 for at in range(9)},
-                    },
-                ),
-                operators("cpu_operators", "Operators on the CPU"),
-                operators("gpu_operators", "Operators on the GPU", 12),
-            ),
-            findings=(
-                finding(
-                    "FW-3",
-                    Severity.INFO,
-                    "aten::convolution takes most operator time",
-                    exhibit="gpu_operators",
-                    measured=31.0,
-                    unit="%",
-                ),
-            ),
+            "OverallFrameworkMetrics", Status.OK, exhibits=framework, findings=(found["FW-3"],),
             counters=(0, 0, 0),
         ),
         result("MaxInitializationTime", Status.OK, counters=(0, 0, 900)),
         result(
-            "StepOutlier",
-            Status.TRIGGERED,
-            exhibits=(
-                steps_series(),
-                histogram(
-                    "durations",
-                    "Step durations per worker",
-                    {"algo-1-27": 0.09, "algo-2-27": 0.11},
-                    "s",
-                ),
-                steps_table(),
-            ),
-            findings=(
-                finding(
-                    "STEP-1",
-                    Severity.WARNING,
-                    "Every 50th step takes three times as long",
-                    share=0.05,
-                    measured=0.313,
-                    threshold=0.21,
-                    unit="s",
-                    exhibit="steps",
-                ),
-            ),
+            "StepOutlier", Status.TRIGGERED, exhibits=steps, findings=(found["STEP-1"],),
             counters=(4, 44, 900),
         ),
         result(
-            "LowGPUUtilization",
-            Status.TRIGGERED,
+            "LowGPUUtilization", Status.TRIGGERED, counters=(49, 49, 7_200),
             exhibits=(boxes("utilization", "Utilization of each GPU", ("gpu0", "gpu1")),),
-            findings=(
-                finding(
-                    "GPU-1",
-                    Severity.WARNING,
-                    "gpu0 on algo-1 is hardly used",
-                    measured=41.2,
-                    threshold=70.0,
-                    unit="%",
-                    exhibit="utilization",
-                ),
-            ),
-            counters=(49, 49, 7_200),
-            metrics={"gpu_busy_ratio": 0.61, "gpu_p95_pct": 41.2},
+            findings=(found["GPU-1"],), metrics={"gpu_busy_ratio": 0.61, "gpu_p95_pct": 41.2},
         ),
         result(
-            "LoadBalancing",
-            Status.OK,
-            exhibits=(
-                histogram(
-                    "workloads",
-                    "Distribution of utilization",
-                    {f"gpu{at}": 30.0 + 12 * at for at in range(4)},
-                ),
-            ),
+            "LoadBalancing", Status.OK,
+            exhibits=(histogram("workloads", "Distribution of utilization", of_gpus),),
         ),
         skipped("Dataloader", ReasonCode.NO_EVENTS, "No data-loader events were recorded."),
         result(
-            "BatchSize",
-            Status.OK,
-            exhibits=(
-                boxes(
-                    "head_room",
-                    "Use of each resource",
-                    ("algo-1 cpu", "algo-1 gpu0", "algo-1 gpu0 memory"),
-                ),
-            ),
+            "BatchSize", Status.OK, exhibits=(boxes("head_room", "Use of each resource", room),)
         ),
         result(
-            "CPUBottleneck",
-            Status.TRIGGERED,
-            exhibits=(
-                shares(
-                    "ticks",
-                    "A third of all samples is a CPU bottleneck",
-                    {"GPU busy": 4_100.0, "GPU idle, CPU calm": 724.0, "bottleneck": 2_376.0},
-                ),
-                spans("intervals", "When the GPUs waited for the CPU"),
-            ),
-            findings=(
-                finding(
-                    "CPU-1",
-                    Severity.CRITICAL,
-                    "The GPUs wait for the CPU in a third of the time",
-                    share=0.33,
-                    measured=33.0,
-                    threshold=50.0,
-                    unit="%",
-                    exhibit="intervals",
-                ),
-            ),
-            counters=(11, 2_376, 7_200),
-            metrics={"bottleneck_ratio": 0.33, "n_bottlenecks": 2376},
+            "CPUBottleneck", Status.TRIGGERED, exhibits=bottlenecks, findings=(found["CPU-1"],),
+            counters=(11, 2_376, 7_200), metrics={"bottleneck_ratio": 0.33, "n_bottlenecks": 2376},
         ),
         skipped(
-            "IOBottleneck",
-            ReasonCode.TOO_FEW_SAMPLES,
+            "IOBottleneck", ReasonCode.TOO_FEW_SAMPLES,
             "Too short to judge: 870 samples, more than 1,000 are needed.",
         ),
         result(
-            "GPUMemoryIncrease",
-            Status.FAILED,
-            reason=Reason(
-                code=ReasonCode.ERROR, text="The rule broke in judge: ValueError: no window"
-            ),
+            "GPUMemoryIncrease", Status.FAILED,
+            reason=Reason(code=ReasonCode.ERROR, text="The rule broke: ValueError: no window"),
         ),
-        result("GPUTimeBudget", Status.OK),
-        result("NetworkBottleneck", Status.OK),
+        *(result(name, Status.OK) for name in ("GPUTimeBudget", "NetworkBottleneck")),
         result("PythonFunctions", Status.OK),
         result(
-            "PacketLoss",
-            Status.OK,
-            exhibits=(
-                exhibit(
-                    "episodes",
-                    ExhibitKind.TABLE,
-                    title="Episodes",
-                    columns=[("node", "", []), ("start_s", "s", []), ("end_s", "s", [])],
-                ),
-            ),
+            "PacketLoss", Status.OK,
+            exhibits=(table(("node", "", []), ("start_s", "s", []), ("end_s", "s", [])),),
         ),
-    )
+    )  # fmt: skip
     notes = tuple(
         QualityNote(text=f"Line {at} is no JSON and was skipped.", path=f"system/{at}.json")
         for at in range(30)
     )
-    return report_of(
-        results,
-        summary=SUMMARY,
-        quality=DataQuality(
-            counters={
-                "files_read": 60,
-                "files_skipped": 1,
-                "lines_broken": 30,
-                "values_broken": 0,
-                "lines_duplicate": 4,
-                "bytes_lost": 1_555,
-            },
-            notes=(*notes, QualityNote(text="No end marker was found.")),
-        ),
+    counters = {
+        "files_read": 60, "files_skipped": 1, "lines_broken": 30, "values_broken": 0,
+        "lines_duplicate": 4, "bytes_lost": 1_555,
+    }  # fmt: skip
+    quality = DataQuality(
+        counters=counters, notes=(*notes, QualityNote(text="No end marker was found."))
     )
+    return report_of(results, summary=SUMMARY, quality=quality)
 
 
 def crowded_report(n_nodes: int = 5, n_gpus: int = 8) -> Report:
