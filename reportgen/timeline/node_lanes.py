@@ -31,8 +31,33 @@ from reportgen.timeline.lanes import (
 
 _FUNCTIONS = "_functions"
 """In the names of phases that hold functions: ``cpu_functions``, ``gpu_functions-dev:0``."""
-_WORDS = {"GPU memory": "GPU memory activity", "io wait": "I/O wait", "iops": "disk operations"}
-"""Counters that the charts of the page call otherwise than SageMaker."""
+_UNITS = {
+    "bytes": "bytes",
+    "rate": "bytes/s",
+    "watts": "W",
+    "joules": "J",
+    "celsius": "°C",
+    "mhz": "MHz",
+}
+_WORDS = {
+    "GPU memory": "GPU memory activity",
+    "GPU used bytes": "GPU memory in use",
+    "GPU total bytes": "GPU memory in all",
+    "GPU watts": "GPU power",
+    "GPU joules": "GPU energy",
+    "GPU celsius": "GPU temperature",
+    "GPU clock mhz": "GPU clock",
+    "GPU throttle bits": "GPU throttle reasons",
+    "GPU others": "processes of other jobs",
+    "io wait": "I/O wait",
+    "iops": "disk operations",
+    "host memory bytes": "host memory in use",
+    "job cores": "cores of the job",
+    "sm activity": "SM activity",
+    "tensor activity": "tensor core activity",
+    "dram activity": "DRAM activity",
+}
+"""What people read for the names of counters."""
 
 
 def lanes_of_node(part: NodeProfile) -> PartLanes:
@@ -148,13 +173,12 @@ def _called(series: Series) -> tuple[str, str]:
     if series.kind is None:
         return f"{series.name} {series.dimension}".strip(), ""
     words = series.kind.name.lower().replace("_", " ").replace("gpu", "GPU").replace("cpu", "CPU")
-    units = {"bytes": "bytes", "rate": "bytes/s", "watts": "W", "joules": "J", "celsius": "°C"}
     last = words.rpartition(" ")[2]
     is_network = series.type == "network"
     if is_network:  # "algorithm" is the traffic of the job, "platform" that of its agent.
         words = f"network {words.removesuffix(' algorithm')}"
     words = _WORDS.get(words, words)
-    unit = "%" if series.kind.is_percent else units.get(last, "bytes/s" if is_network else "")
+    unit = "%" if series.kind.is_percent else _UNITS.get(last, "bytes/s" if is_network else "")
     return words, unit
 
 

@@ -35,7 +35,8 @@ async function prepare() {
   stage.lanes = header.lanes;
   const { names, families, details } = header;
   [stage.names, stage.families, stage.details] = await Promise.all([names, families, details].map(texts));
-  if (!stage.names.length || stage.names.length !== stage.families.length) throw new Error("names are missing");
+  const hasEvents = stage.lanes.some(({ kind, n_events: n }) => kind !== "counter" && n);
+  if ((hasEvents && !stage.names.length) || stage.names.length !== stage.families.length) throw new Error("names are missing");
   stage.palette = paletteOf(figure);
   prepareLanes();
   foldFirst();

@@ -420,6 +420,14 @@ def test_names_that_are_markup_stay_text(browser, tmp_path):
         assert watched.complaints == []
 
 
+def test_counters_without_any_event_are_drawn(browser, tmp_path):
+    made = LaneFile(names=[], is_unix=True, start_ns=round(START_S * 1e9))
+    made.counter(made.lane("counter", "GPU power", node="rank 1"), [0, 9], [70, 300])
+    with lanes(browser, _page_of(tmp_path, made)) as watched:
+        assert watched.page.locator(CANVAS).is_visible()
+        assert watched.complaints == []
+
+
 def test_a_damaged_block_is_left_out_and_said(browser, tmp_path):
     made = training_file(n_ranks=1)
     at, n_bytes = made.lanes[3]["blocks"][1]["at"]

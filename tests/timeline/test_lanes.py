@@ -232,6 +232,14 @@ def test_traffic_of_a_node_is_called_by_what_it_is() -> None:
     ]
 
 
+def test_gpu_counters_are_called_as_people_say_and_have_their_units() -> None:
+    lanes = lanes_of(node_profile({"gpu0_watts": [70.0, 300.0], "gpu0_mhz": [1e3, 1.4e3]})).lanes
+    assert [(lane.label, lane.track.unit) for lane in lanes if lane.track] == [
+        ("GPU clock", "MHz"),
+        ("GPU power", "W"),
+    ]
+
+
 def test_counters_change_no_other_table() -> None:
     events = [launch(0, 1), kernel(10, 4, 1)]
     early = {"ph": "C", "name": "x", "pid": 0, "ts": 5.0, "args": {"y": 1}}

@@ -8,7 +8,7 @@ from typing import Any
 
 from reportgen.errors import FormatError
 from reportgen.report import Report
-from reportgen.results import ExhibitKind, Track
+from reportgen.results import ExhibitKind, RuleId, Status, Track
 from reportgen.text import format_count
 from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext, Drawing, times
@@ -26,6 +26,7 @@ from reportgen.views.timeline.refined import refined_traces
 from reportgen.views.values import heading_of, plot_label, shorten
 
 ID, TITLE = "timeline", "Timeline"
+_EVENTS = RuleId("Timeline")
 _AXIS_ID = "timeline-axis"
 """Of the figure, as in ``templates/fragments/timeline.html.j2``."""
 _LEAD = (
@@ -47,7 +48,8 @@ def timeline(report: Report) -> PageSection:
 
 
 def _lanes_blocks(report: Report) -> list[Block]:
-    if report.timeline_data is None:
+    entry = report.rules.get(_EVENTS)
+    if report.timeline_data is None or (entry is not None and entry.status is Status.SKIPPED):
         return []
     try:
         return [lanes_block(report.timeline_data, _counts(report))]

@@ -92,6 +92,8 @@ def _caption(header: Mapping[str, Any]) -> str:
 def _said_of_events(header: Mapping[str, Any]) -> str:
     lanes = header["lanes"]
     n_events = sum(lane["n_events"] for lane in lanes if lane["kind"] not in _NO_EVENTS)
+    if not n_events:
+        return "No events were recorded."
     said = f"{format_count(n_events)} events"
     windows = header["windows"]
     if any(item["start"] <= 0 and item["end"] >= header["length_ns"] for item in windows):

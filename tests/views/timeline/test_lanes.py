@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.results import Where
+from reportgen.results import Status, Where
 from reportgen.store import load, with_timeline
 from reportgen.views.findings import cards_of
 from reportgen.views.sections.timeline import timeline
 from reportgen.views.timeline.lanes import Spot, lanes_block, spot_of
 from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
-from tests.views import traces
+from tests.views import reports, traces
 from tests.views.lane_files import LaneFile, training_file
 
 START_S = 1_694_128_201.541
@@ -42,6 +42,18 @@ def test_the_caption_says_what_is_left_out(windows, said):
     for start, end in windows:
         made.window(start, end, "why")
     assert f"<p>{said}" in lanes_block(made.packed()).html
+
+
+def test_counters_alone_are_shown_without_events():
+    made = LaneFile()
+    made.counter(made.lane("counter", "GPU power", node="algo-1"), [0, 9], [70, 300])
+    assert "<p>No events were recorded.</p>" in lanes_block(made.packed()).html
+
+
+def test_a_report_that_recorded_neither_events_nor_samples_has_no_lanes():
+    skipped = reports.result("Timeline", Status.SKIPPED)
+    report = with_timeline(traces.traced_report(skipped), LaneFile().packed())
+    assert "rg-lanes" not in timeline(report)._repr_html_()
 
 
 @pytest.mark.parametrize(
