@@ -25,8 +25,8 @@ from reportgen.units import NS_PER_S, pct_of
 POWER_CAP = 0x4
 SLOWDOWNS = {
     0x8: "a hardware slowdown (heat or power)",
-    0x20: "heat, by the driver",
-    0x40: "heat, by the hardware",
+    0x20: "heat (the driver lowers the clocks)",
+    0x40: "heat (the hardware lowers the clocks)",
     0x80: "an external power brake",
 }
 """Bits that say that the machine cannot keep the GPU's clocks up: a fault, not a setting."""

@@ -63,8 +63,9 @@ ADVICE_FOR_ANY_GPU = """If the GPU has tensor cores, train in mixed precision (B
     allow TF32."""
 ADVICE_FOR_AMD = """If the GPU has matrix cores, train in mixed precision (torch.autocast in BF16 or
     FP16)."""
-CAPTION = """Shares of the time of all kernels but communication ({every:ns}). Unknown is the time
-    of kernels whose precision neither their names nor the inputs of their operators say.
+CAPTION = """Shares of the time of all kernels but communication ({every:ns}). “Unknown” is
+    the time of kernels whose precision follows neither from their names nor from the inputs of
+    their operators.
     {on_units:pct} runs on {units}."""
 BY_INPUTS = " by input"
 """Ends the names of parts whose kernels have no format in their names."""

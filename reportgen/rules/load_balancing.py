@@ -42,7 +42,7 @@ UNEVEN = kit.Message(
     title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct},
         {pair.other_gpu} {pair.means_pct[1]:pct}""",
     text="""Over the whole job, the mean utilization of {pair.gpu} is {pair.means_pct[0]:pct} and
-        that of {pair.other_gpu} {pair.means_pct[1]:pct}; of the sum over the GPUs of the node,
+        that of {pair.other_gpu} {pair.means_pct[1]:pct}. The shares of all GPUs of the node are
         {shares}. The Jensen-Shannon distance of their histograms is {measured:.2f} (threshold
         {threshold:g}, 0.83 at most). {affected} of GPUs exceeded the threshold: {places}.""",
     advice="""Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches

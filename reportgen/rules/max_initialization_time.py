@@ -99,7 +99,7 @@ FIRST_STEP = "first training step"
 OF_STEPS = {"what": f"the {FIRST_STEP}", "began": f"The {FIRST_STEP} began", "loop": "loop"}
 OF_GPUS = {"what": "the GPUs worked", "began": "The GPUs began to work", "loop": "that they did"}
 OF_CORES = {name: words.replace("GPUs", "cores") for name, words in OF_GPUS.items()}
-BY_GPUS = "without steps the loop is taken to last from the first work of the GPUs to their last"
+BY_GPUS = "without steps the loop is counted from the first work of the GPUs to their last"
 OUR_END = "the loop lasts from the first to the last training step"
 
 _INCOMING: Mapping[str, tuple[SeriesKind, ...]] = {

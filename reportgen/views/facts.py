@@ -59,7 +59,7 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
     result = report.results.get(RuleId("MaxInitializationTime"))
     has_phases = result is not None and any(item.id == "phases" for item in result.exhibits)
     if has_phases and summary.training_loop_start is None:
-        unknown = "no steps recorded; the section Initialization goes by the work of GPUs or cores"
+        unknown = "no steps recorded; the section Initialization uses the work of GPUs or cores"
     rows = [
         *_whole_rows(report, "job"),
         _moment("Start of the training loop", summary.training_loop_start, unknown, report),

@@ -208,7 +208,7 @@ def _part(finding: Finding) -> str:
     share, part = finding.estimate, finding.attributed_ratio
     if share is None or part is None or part >= share.share_ratio:
         return ""
-    return f"{format_pct(100 * part)} of the time; time shared with larger causes counts for these"
+    return f"{format_pct(100 * part)} of the time; the rest belongs to larger causes"
 
 
 def _words(cause: str) -> str:

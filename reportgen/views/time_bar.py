@@ -86,7 +86,7 @@ def picture_of(report: Report) -> Picture | None:
         if whole is not None and _has_parts(whole):
             return replace(_gpu_picture(result, whole, link), second=_second_picture(report))
         if entry.status is Status.SKIPPED and entry.reason is not None:
-            why = f"There is no picture of the GPU time. {entry.reason.text}"
+            why = f"Where the GPU time went is not known. {entry.reason.text}"
             without = Picture(says=why, whole="", alt="", link=link)
             return _host_picture(report) or _cpu_picture(report) or without
     return None
@@ -108,7 +108,7 @@ def _host_picture(report: Report) -> Picture | None:
         if shares is not None and _is_of_shares(shares):
             names, pcts = shares.columns[0].values, numbers(shares.columns[2].values)
             pct, name = max(zip((pct or 0.0 for pct in pcts), map(str, names), strict=True))
-            says = f"No GPU was recorded. Of an iteration {format_pct(pct)} is {name}."
+            says = f"No GPU was recorded; {name} takes {format_pct(pct)} of an iteration."
             return _shares_picture(shares, rule_id, report, says=says, whole=shares.caption)
     return None
 
@@ -302,7 +302,9 @@ def _says(
     partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
         high, low = format_pct(done_pct - partly), format_pct(partly)
-        worked = f"{who} {words.did} {high} of {whole} at more than 90 % load, in {low} at less"
+        worked = (
+            f"{who} {words.did} {high} of {whole} at more than 90 % load, in {low} at a lower one"
+        )
     if is_unrecorded:
         worked += f" in the recorded loop and in {format_pct(outside_pct)} before or after it"
     aside_pct = sum(pcts.get(key, 0.0) for key in words.aside)

@@ -803,7 +803,9 @@ def test_what_the_readers_did_decides_where_it_was_measured(
     result = run(RULE, part)
 
     assert [item for _, item in loud(result)] == [cause]
-    assert f"a loader process computed {100 * computing:.1f} %" in result.findings[0].text
+    assert (
+        f"a loader process together computed for {100 * computing:.1f} %" in result.findings[0].text
+    )
     if cause is Cause.OTHER_PROGRAMS:  # without them only the time without a core is saved
         assert result.findings[0].estimate is not None
         assert result.findings[0].estimate.share_ratio == pytest.approx(0.5 * queued, abs=0.01)

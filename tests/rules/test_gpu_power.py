@@ -59,7 +59,7 @@ def test_a_gpu_that_is_too_hot_is_reported_with_what_it_costs() -> None:
     (finding,) = result.findings
     assert (finding.id, finding.severity) == ("POWER-1", Severity.WARNING)
     assert finding.title == (
-        "gpu0 is slowed down for 20.0 % of its busy time by heat, by the hardware"
+        "gpu0 is slowed down for 20.0 % of its busy time by heat (the hardware lowers the clocks)"
     )
     assert "900 MHz then and 1500 MHz otherwise" in finding.text
     assert "91 °C" in finding.text

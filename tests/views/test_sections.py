@@ -419,4 +419,4 @@ def test_a_summary_without_steps_names_the_section_that_goes_by_the_work_of_gpus
     )
     rows = {row.name: row for row in summary_rows(report)}
 
-    assert "the section Initialization goes by the work of GPUs" in rows["Finalization"].note
+    assert "the section Initialization uses the work of GPUs" in rows["Finalization"].note

@@ -165,7 +165,7 @@ def test_without_gpus_the_picture_is_where_an_iteration_goes():
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
     picture = picture_of(reports.report_of((skipped, framework)))
     assert picture is not None
-    assert picture.says == "No GPU was recorded. Of an iteration 60.0 % is data loading."
+    assert picture.says == "No GPU was recorded; data loading takes 60.0 % of an iteration."
     assert [(item.name, item.pct) for item in picture.segments] == [
         ("data loading", "60.0 %"),
         ("others", "40.0 %"),
@@ -194,7 +194,7 @@ def test_without_any_samples_there_is_a_sentence_and_no_empty_bar():
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.TOO_FEW_SAMPLES, "Only one sample.")
     picture = picture_of(reports.report_of((skipped,)))
     assert picture is not None
-    assert picture.says == "There is no picture of the GPU time. Only one sample."
+    assert picture.says == "Where the GPU time went is not known. Only one sample."
     html = views.header(reports.report_of((skipped,)))._repr_html_()
     assert "rg-budget-says" in html
     assert 'class="rg-budget-bar"' not in html

@@ -47,17 +47,17 @@ TRIGGERED = Message(
     id="",
     severity=Severity.WARNING,
     title="{rule.title}: SageMaker's rule triggered {counters.rule_triggered:count time}",
-    text="""SageMaker's {rule.id} checks: {checks} It saw {counters.datapoints:count datapoint} and
-        counted {counters.violations:count violation} ({measured:pct}). What the job lost by it,
-        these results do not show.""",
+    text="""SageMaker's {rule.id} saw {counters.datapoints:count datapoint} and counted
+        {counters.violations:count violation} ({measured:pct}). Its question: {checks} These results
+        do not show what the job lost by it.""",
     advice="",
     unit="% of the datapoints",
 )
 TRIGGERED_SEVERAL = replace(
     TRIGGERED,
-    text="""SageMaker's {rule.id} checks: {checks} It saw {counters.datapoints:count datapoint} and
-        counted {counters.violations:count violation}: it may count several for one datapoint. What
-        the job lost by it, these results do not show.""",
+    text="""SageMaker's {rule.id} saw {counters.datapoints:count datapoint} and counted
+        {counters.violations:count violation}: it may count several for one datapoint. Its question:
+        {checks} These results do not show what the job lost by it.""",
     unit="violations",
 )
 

@@ -18,7 +18,7 @@ from reportgen.views.values import ABSENT
 _LEAD = (
     "Each check with its findings and SageMaker's counters. The counters of different checks "
     "have different units: compare them between runs of a job, not between checks. A check may "
-    "have findings although its counters are 0, because they use more than SageMaker's conditions."
+    "have findings although its counters are 0: findings rest on more than SageMaker's conditions."
 )
 
 
