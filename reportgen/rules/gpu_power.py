@@ -42,8 +42,6 @@ AT_LIMIT_FROM_PCT = 50.0
 """From this share of its busy time on the power limit decides about the speed of a GPU."""
 SHARED_FROM_PCT = 5.0
 """One observation of another process may be one that only queries the driver."""
-IDLE_ENERGY_FROM_PCT = 20.0
-"""Start and end of a usual job draw a smaller share of the energy."""
 
 ABOUT = About(
     checks="""Power, energy and clock speeds of GPUs, the reasons for lower clocks, and processes of
@@ -88,25 +86,6 @@ SHARED = kit.Message(
         another job was on the GPU.{concerned}""",
     advice="Stop the other job, or ask for GPUs that only your job uses.",
     exhibit="gpu_power",
-)
-
-PER_STEP = kit.Message(
-    id="POWER-4",
-    title="A training step takes {measured:,.1f} J of GPU energy",
-    text="""{n_gpus:count GPU} took {loop_kj:,.1f} kJ within the training loop of {n_steps:count
-        step}. Over the whole recording all GPUs together took {mean_w:.0f} W on average.""",
-    advice="""Compare this value between runs: a faster step that takes more energy may not be
-        cheaper.""",
-    unit="J",
-    exhibit="energy",
-)
-WHILE_IDLE = kit.Message(
-    id="POWER-5",
-    title="{measured:pct} of the energy of the GPUs was drawn while they idled",
-    text="""Of {kwh:.3g} kWh the GPUs drew {idle_kwh:.3g} kWh at a utilization below
-        {idle_below:g} %, as far as values every {every} show it.{costs}""",
-    advice="Find in the other findings why the GPUs idled: idle GPUs draw power as well.",
-    exhibit="energy",
 )
 
 
@@ -175,8 +154,13 @@ class NodePower:
     loop_kj: float | None = kit.col("kJ", digits=3, name="energy_in_training_loop_kj")
     kwh: float | None = kit.col("kWh", digits=4, name="energy_of_all_gpus_kwh")
     idle_kwh: float | None = kit.col("kWh", digits=4, name="energy_while_idle_kwh")
+    idle_pct: float | None = kit.derived(
+        lambda node: None if node.idle_kwh is None else pct_of(node.idle_kwh, node.kwh),
+        "%",
+        name="energy_while_idle_pct",
+        digits=2,
+    )
     usd: float | None = kit.col("USD", digits=4, name="energy_cost_usd")
-    interval_ns: int | None
     gpus: tuple[GpuPower, ...]
 
 
@@ -201,7 +185,6 @@ def measure(part: NodeProfile, params: Params) -> NodePower:
         usd=None
         if kwh is None or params.usd_per_kwh is None
         else kwh * params.pue * params.usd_per_kwh,
-        interval_ns=part.system.interval_ns,
         gpus=gpus,
     )
 
@@ -331,13 +314,13 @@ def _share_pct(rows: Mask, n_busy: int) -> float:
     return 100 * int(rows.sum()) / n_busy if n_busy else 0.0
 
 
-def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
+def judge(nodes: Sequence[NodePower], _params: Params) -> Outcome:
     """Report GPUs that are slowed down, at their power limit, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
     if not gpus:
         return Outcome(missing="Power and clock speeds were not recorded.")
     return Outcome(
-        findings=[*_findings(gpus), _per_step(nodes), _while_idle(nodes, params)],
+        findings=_findings(gpus),
         exhibits=[
             kit.table(
                 "gpu_power",
@@ -386,44 +369,6 @@ def _findings(gpus: Sequence[GpuPower]) -> Iterator[Finding]:
             place=_label(worst, gpus),
             concerned=kit.concerning(len(found), len(gpus), "GPU"),
         )
-
-
-def _per_step(nodes: Sequence[NodePower]) -> Finding | None:
-    per_step = _joules_per_step(nodes)
-    if per_step is None:
-        return None
-    return PER_STEP.finding(
-        measured=per_step,
-        n_gpus=sum(node.n_gpus for node in nodes),
-        n_steps=max(node.n_steps for node in nodes),
-        loop_kj=sum(node.loop_kj or 0.0 for node in nodes),
-        mean_w=sum(node.mean_w or 0.0 for node in nodes),
-    )
-
-
-def _while_idle(nodes: Sequence[NodePower], params: Params) -> Finding | None:
-    kwh, idle_kwh = (
-        sum(value for value in values if value is not None)
-        for values in ([node.kwh for node in nodes], [node.idle_kwh for node in nodes])
-    )
-    share_pct = pct_of(idle_kwh, kwh)
-    if share_pct <= IDLE_ENERGY_FROM_PCT:
-        return None
-    costs = ""
-    if params.usd_per_kwh is not None:
-        usd = idle_kwh * params.pue * params.usd_per_kwh
-        costs = f" At {params.usd_per_kwh:g} USD a kWh and a PUE of {params.pue:g} these cost "
-        costs += f"{usd:.2f} USD."
-    every = max((node.interval_ns for node in nodes if node.interval_ns is not None), default=0)
-    return WHILE_IDLE.finding(
-        measured=share_pct,
-        threshold=IDLE_ENERGY_FROM_PCT,
-        kwh=kwh,
-        idle_kwh=idle_kwh,
-        idle_below=IDLE_BELOW_PCT,
-        every=format_ns(every),
-        costs=costs,
-    )
 
 
 def _joules_per_step(nodes: Sequence[NodePower]) -> float | None:
