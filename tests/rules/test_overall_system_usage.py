@@ -94,12 +94,11 @@ def test_a_cpu_only_job_has_empty_gpu_members() -> None:
     assert (result.details["GPU"], result.details["GPU memory"]) == ({}, {})
 
 
-def test_platform_traffic_stands_in_only_where_there_is_no_other_and_it_is_said() -> None:
+def test_traffic_of_the_platform_is_no_network_of_the_job() -> None:
     result = run(RULE, node(cpu0=[1.0, 1.0], receive_platform=[7.0, 9.0]))
-    usage = known(result.exhibit("usage"))
 
-    assert result.details["Network"]["algo-1"]["max"] == 9.0  # type: ignore[index, call-overload]
-    assert "Network on algo-1 is SageMaker's own traffic" in usage.caption
+    assert result.details["Network"] == {}
+    assert result.exhibit("network_over_time") is not None
 
 
 def test_samples_at_zero_and_below_fifty_are_counted_per_gpu_per_core_and_in_all() -> None:

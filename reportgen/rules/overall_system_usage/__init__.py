@@ -94,13 +94,12 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
     rows, totals = usage_rows(details, lows), totals_of(nodes)
     recordings = {node.node: node.recording for node in nodes if node.recording}
     absences = _absences(recordings) if rows else []
-    platform = [node.node for node in nodes if node.is_platform_network]
     return Outcome(
         missing=kit.reason_to_skip(n_ticks=n_ticks, n_gpus=None, n_samples=n_ticks, patience=0),
         counters=results.Counters(datapoints=n_samples),
         details=details,
         findings=[_not_sampled(absences, recordings)] if absences else [],
-        exhibits=[*_tables(rows, absences, platform), *exhibits_of(nodes, totals)] if rows else (),
+        exhibits=[*_tables(rows, absences), *exhibits_of(nodes, totals)] if rows else (),
         metrics=_metrics(nodes, totals),
     )
 
@@ -131,14 +130,8 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
     return found
 
 
-def _tables(
-    rows: Sequence[UsageRow], absences: Sequence[Absence], platform: Sequence[str]
-) -> Iterator[results.Exhibit]:
-    remark = _idle(rows)
-    if platform:
-        remark += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
-            the training container exist."""
-    yield from usage_tables(rows, remark=remark)
+def _tables(rows: Sequence[UsageRow], absences: Sequence[Absence]) -> Iterator[results.Exhibit]:
+    yield from usage_tables(rows, remark=_idle(rows))
     if absences:
         title = "When nodes were not sampled"
         caption = """Intervals longer than 3 minutes and 5 samples, between the first and the last

@@ -32,10 +32,6 @@ _KINDS: Mapping[Quantity, tuple[SeriesKind, ...]] = {
     Quantity.GPU_MEMORY: (SeriesKind.GPU_MEMORY,),
     Quantity.IO_WAIT: (SeriesKind.IO_WAIT,),
 }
-_PLATFORM = {
-    **_KINDS,
-    Quantity.NETWORK: (SeriesKind.RECEIVE_PLATFORM, SeriesKind.TRANSMIT_PLATFORM),
-}
 
 FLOWS: Mapping[str, Mapping[SeriesKind, str]] = {
     "network": {
@@ -119,7 +115,6 @@ class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
     ``waiting_cores``: how many wait for I/O on average, from its first to its last work.
-    ``is_platform_network``: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
     """
 
     node: str
@@ -130,15 +125,14 @@ class NodeUsage:
     gpus: tuple[Line, ...]
     flows: Mapping[str, tuple[Line, ...]]
     devices: tuple[DeviceCounts, ...]
-    is_platform_network: bool
     recording: SampledTime | None
 
 
 def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
     """Measure a node; resources without samples are left out."""
     system, gpus = part.system, SeriesKind.GPU_UTILIZATION
-    is_platform, usages = _is_platform_network(system), {}
-    for quantity, kinds in (_PLATFORM if is_platform else _KINDS).items():
+    usages = {}
+    for quantity, kinds in _KINDS.items():
         if quantity is Quantity.NETWORK:
             values = samples.sum_of(system, *kinds)
         elif quantity is Quantity.CPU:
@@ -165,7 +159,6 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
             for name, kinds in FLOWS.items()
         },
         devices=tuple(_devices(part)),
-        is_platform_network=is_platform,
         recording=_recording(system) if system.n_ticks else None,
     )
 
@@ -184,16 +177,6 @@ def _lines(
             curve = _curve(part.system, values, digits=digits)
             mean = float(np.nanmean(curve.mean))
             yield Line(node=part.node, device=name, mean=mean, curve=curve)
-
-
-def _is_platform_network(system: SystemTable) -> bool:
-    """Return whether SageMaker's own traffic was sampled, and not that of the container."""
-
-    def is_sampled(kinds: Sequence[SeriesKind]) -> bool:
-        return any(not np.isnan(column).all() for column in system.each(*kinds))
-
-    network = Quantity.NETWORK
-    return not is_sampled(_KINDS[network]) and is_sampled(_PLATFORM[network])
 
 
 def _usage(system: SystemTable, values: Floats) -> Usage:
