@@ -158,19 +158,6 @@ def window_percentiles(
 # When a job was at work
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkRange:
-    """Half-open range of samples, ``first`` to ``stop``, in which a device was meant to work."""
-
-    first: int
-    stop: int
-
-    @property
-    def n_samples(self) -> int:
-        """Return how many samples lie in the range."""
-        return self.stop - self.first
-
-
 def training_loop_ns(spans: SpanTable) -> tuple[int, int] | None:
     """Return first start and last end of the steps that train, or ``None`` without steps.
 
@@ -180,32 +167,6 @@ def training_loop_ns(spans: SpanTable) -> tuple[int, int] | None:
     if steps.n_spans == 0:
         return None
     return int(steps.start_ns.min()), int(steps.end_ns.max())
-
-
-def work_range(
-    time_ns: Integers,
-    values: Floats,
-    *,
-    idle_below: float,
-    loop_ns: tuple[int, int] | None,
-) -> WorkRange:
-    """Return the samples by which the use of a device is judged: (n,) sorted, without NaN.
-
-    With steps these are the samples of the training loop; without, all samples but the idle ones
-    at the start and at the end, so that waiting for data before the first step and for an upload
-    after the last does not count. An idle edge longer than ``EDGE_AT_MOST_RATIO`` stays in.
-
-    Edge cases: never at work, or no sample inside the loop: all samples.
-    """
-    n_samples = values.size
-    first, stop = 0, n_samples
-    if loop_ns is not None:
-        first, stop = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
-    elif (busy := np.flatnonzero(values >= idle_below)).size:
-        longest = EDGE_AT_MOST_RATIO * n_samples
-        first = int(busy[0]) if busy[0] <= longest else 0
-        stop = int(busy[-1]) + 1 if n_samples - 1 - busy[-1] <= longest else n_samples
-    return WorkRange(first=first, stop=stop) if stop > first else WorkRange(first=0, stop=n_samples)
 
 
 def idle_edges(values: Floats, *, idle_below: float) -> tuple[int, int]:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from reportgen.facts.intervals import covered_ns
 from reportgen.facts.samples import (
-    WorkRange,
     mean_of,
     minutes_of,
     present_values,
@@ -18,7 +17,6 @@ from reportgen.facts.samples import (
     training_loop_ns,
     unrecorded_ns,
     window_percentiles,
-    work_range,
 )
 from reportgen.profile import NodeProfile, SeriesKind
 from tests.builders import START_S, ns, span_table, system_table
@@ -125,33 +123,6 @@ def test_the_loop_is_from_the_first_start_to_the_last_end_of_training_steps(phas
 
 def test_without_steps_there_is_no_loop() -> None:
     assert training_loop_ns(span_table([("DataLoaderIter", "it", START_S, START_S + 1)])) is None
-
-
-def test_idle_start_and_end_are_left_out() -> None:
-    values = np.array([0.0, 0, 50, 0, 60, 50, 70, 80, 9.9, 0])
-
-    found = work_range(ticks(10), values, idle_below=10, loop_ns=None)
-
-    assert found == WorkRange(first=2, stop=8)
-
-
-@pytest.mark.parametrize(("n_idle", "expected"), [(2, 2), (3, 0)])
-def test_an_idle_edge_longer_than_a_quarter_stays_in(n_idle: int, expected: int) -> None:
-    values = np.array([0.0] * n_idle + [90.0] * (10 - n_idle))
-
-    found = work_range(ticks(10), values, idle_below=10, loop_ns=None)
-
-    assert found == WorkRange(first=expected, stop=10)
-
-
-def test_with_steps_the_loop_decides() -> None:
-    times = ticks(10)
-    loop_ns = (int(times[3]), int(times[6]))
-
-    found = work_range(times, np.zeros(10), idle_below=10, loop_ns=loop_ns)
-
-    assert found == WorkRange(first=3, stop=7)
-    assert found.n_samples == 4
 
 
 def paused(pause_s: float, *rows: tuple[float, float]) -> NodeProfile:

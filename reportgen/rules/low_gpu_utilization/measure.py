@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -132,10 +131,9 @@ def _measure_gpu(
     time_ns, values = series.time_ns, series.values
     idle_below = usage.UNTOUCHED_PCT if is_light else params.threshold_p5
     work, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
-    inside = slice(work.first, work.stop)
-    working = values[inside]
+    working = values[work]
     is_idle = working < idle_below
-    hot = usage.is_host_hot(part.system)[series.is_there][inside][is_idle]
+    hot = usage.is_host_hot(part.system)[series.is_there][work][is_idle]
     work_p5, usual, work_p95 = percentiles(working, (5, USUAL_PERCENTILE, 95)).tolist()
     return GpuUtilization(
         node=part.node,
@@ -154,8 +152,8 @@ def _measure_gpu(
         rested_ratio=_rested_ratio(working, idle_below),
         short_ratio=1 - float(working.mean()) / (usual if usual >= USUAL_FROM_PCT else 100.0),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
-        start_ns=int(time_ns[work.first]),
-        end_ns=int(time_ns[work.stop - 1]),
+        start_ns=int(time_ns[work][0]),
+        end_ns=int(time_ns[work][-1]),
         ended=ended,
         is_light=is_light,
     )
@@ -181,27 +179,24 @@ def _verdict(system: SystemTable, values: Floats, working: Floats, params: Param
 
 def _work_of(
     series: usage.Samples, loop_ns: tuple[int, int] | None, idle_below: float
-) -> tuple[samples.WorkRange, IdleEnd | None]:
-    """Return the working range of a GPU without its idle start and long idle end, and this end.
+) -> tuple[slice, IdleEnd | None]:
+    """Return the rows in which a GPU was meant to work, and its idle end if that is long.
 
-    The start is that of the job, which another rule tells.
+    They are those of the training loop, else those from its first to its last work; without any
+    all of them. A long idle end is never among them. The start of the job another rule tells.
     """
-    work = samples.work_range(series.time_ns, series.values, idle_below=idle_below, loop_ns=loop_ns)
-    n_before, n_after = samples.idle_edges(series.values, idle_below=idle_below)
-    work = replace(work, first=max(work.first, n_before if loop_ns is None else 0))
-    last = series.values.size - 1 - n_after
-    length_ns = int(series.time_ns[-1] - series.time_ns[last])
-    whole_ns = int(series.time_ns[-1] - series.time_ns[0])
-    if length_ns <= max(END_NS, LONG_END_RATIO * whole_ns):
-        return work, None
-    ended = IdleEnd(
-        pct=100 * length_ns / whole_ns,
-        start_ns=int(series.time_ns[last]),
-        end_ns=int(series.time_ns[-1]),
-    )
-    stop = min(work.stop, last + 1)
-    is_left = stop > work.first
-    return replace(work, stop=stop) if is_left else work, ended
+    time_ns, size = series.time_ns, series.values.size
+    first, n_after = samples.idle_edges(series.values, idle_below=idle_below)
+    last, ended = size - 1 - n_after, None
+    stop, length_ns, whole_ns = last + 1, int(time_ns[-1] - time_ns[last]), int(np.ptp(time_ns))
+    if length_ns > max(END_NS, LONG_END_RATIO * whole_ns):
+        pct = 100 * length_ns / whole_ns
+        ended = IdleEnd(pct=pct, start_ns=int(time_ns[last]), end_ns=int(time_ns[-1]))
+    if loop_ns is not None:
+        first, stop = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
+        if ended and last >= first:
+            stop = min(stop, last + 1)
+    return slice(first, stop) if stop > first else slice(0, size), ended
 
 
 def _rested_ratio(working: Floats, idle_below: float) -> float:
