@@ -18,8 +18,6 @@ import numpy as np
 
 from reportgen.arrays import Floats, Integers, Mask
 
-MAX_POINTS = 400
-"""Pairs grow with the square; longer series are cut to medians of equal blocks first."""
 BASE_PCT = 40.0
 LOW_PCT = 10.0
 """The usual value is the 40th percentile, because up to half of the values may be high ones. The
@@ -54,17 +52,16 @@ class Trend:
 def trend_of(values: Floats) -> Trend:
     """Return the trend of (n,) equally spaced values without NaN, n >= 2.
 
+    Its pairs grow with the square of n: cut long series to blocks first.
+
     Source: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968.
     """
-    n_steps = values.size - 1
-    points = values
-    if values.size > MAX_POINTS:
-        points = np.array([float(np.median(block)) for block in np.array_split(values, MAX_POINTS)])
-    first, second = np.triu_indices(points.size, k=1)
-    difference = points[second] - points[first]
-    steps = (second - first) * (n_steps / (points.size - 1))
-    slope = float(np.median(difference / steps))
-    return Trend(slope=slope, rise=slope * n_steps, agreement=float(np.sign(difference).mean()))
+    first, second = np.triu_indices(values.size, k=1)
+    difference = values[second] - values[first]
+    slope = float(np.median(difference / (second - first)))
+    return Trend(
+        slope=slope, rise=slope * (values.size - 1), agreement=float(np.sign(difference).mean())
+    )
 
 
 def usual_of(values: Floats) -> Floats:

@@ -17,7 +17,7 @@ from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
 from reportgen.rules.aws.aws_load_balancing import NodePairs, Params, counted_pairs, pairs_of
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import device_label, format_places, join_names, part_of, write
+from reportgen.text import device_label, format_places, part_of
 
 GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever their distance."""
@@ -42,13 +42,13 @@ UNEVEN = kit.Message(
     title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct},
         {pair.other_gpu} {pair.means_pct[1]:pct}""",
     text="""Over the whole job, the mean utilization of {pair.gpu} is {pair.means_pct[0]:pct} and
-        that of {pair.other_gpu} {pair.means_pct[1]:pct}. The shares of all GPUs of the node are
-        {shares}. The Jensen-Shannon distance of their histograms is {measured:.2f} (threshold
-        {threshold:g}, 0.83 at most). {affected} of GPUs exceeded the threshold: {places}.""",
+        that of {pair.other_gpu} {pair.means_pct[1]:pct}. The Jensen-Shannon distance of their
+        histograms is {measured:.2f} (threshold {threshold:g}, 0.83 at most). {affected} of GPUs
+        exceeded the threshold: {places}.""",
     advice="""Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches
         and shards of equal size, and nothing extra on the first GPU.""",
     unit="Jensen-Shannon distance",
-    exhibit="work",
+    exhibit="distances",
 )
 UNEVEN_PROCESSES = replace(
     UNEVEN,
@@ -59,17 +59,16 @@ UNEVEN_PROCESSES = replace(
 
 @kit.row
 class GpuLoad:
-    """Work of one GPU, and its share of the sum of the means of its node's GPUs.
+    """Work of one GPU.
 
     ``is_used``: from start to end, or no longer than the others. ``work_pct`` is its mean from its
     first to its last work. ``counts`` are (50,) samples in [0, 2) ... [98, 100].
     """
 
-    node: str = kit.col()
-    gpu: str = kit.col()
-    mean_pct: float = kit.col("%", digits=2)
-    share_pct: float = kit.col("%", digits=2)
-    n_samples: int = kit.col(name="samples")
+    node: str
+    gpu: str
+    mean_pct: float
+    n_samples: int
     is_used: bool
     work_pct: float
     counts: Counts
@@ -88,6 +87,8 @@ class PairDistance:
     gpu: str = kit.col()
     other_gpu: str = kit.col()
     distance: float = kit.col(digits=6)
+    gpu_mean_pct: float = kit.derived(lambda pair: pair.means_pct[0], "%", digits=2)
+    other_mean_pct: float = kit.derived(lambda pair: pair.means_pct[1], "%", digits=2)
     gap_pct: float = kit.derived(
         lambda pair: max(pair.means_pct) - min(pair.means_pct),
         "points",
@@ -127,17 +128,12 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     are_used = usage.used_throughout(columns).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
-    mean_pct = {
-        gpu: float(samples.values.mean()) for gpu, samples in usage.samples_by_gpu(system, kind)
-    }
-    total_pct = sum(mean_pct.values())
     gpus = [
         GpuLoad(
             node=part.node,
             gpu=gpu,
             n_samples=samples.values.size,
-            mean_pct=mean_pct[gpu],
-            share_pct=100 * mean_pct[gpu] / total_pct if total_pct else 0.0,
+            mean_pct=float(samples.values.mean()),
             is_used=is_used[gpu] or are_light[gpu],
             work_pct=_work_pct(samples.values, is_light=are_light[gpu]),
             counts=distributions.pct_histogram(samples.values),
@@ -224,7 +220,6 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
     gained = min(used, default=0.0) if has_processes else float(np.mean(used)) if used else 0.0
     share = 1 - gained / max(used) if max(used, default=0.0) > 0 else 0.0
     message = UNEVEN_PROCESSES if has_processes else UNEVEN
-    shares = [write("{gpu.gpu} {gpu.share_pct:pct}", gpu=gpu) for gpu in load.gpus]
     pairs = kit.concat(load.pairs for load in loads)
     beyond = [pair for pair in pairs if pair.distance > params.threshold]
     pair = f"{worst.gpu}, {worst.other_gpu}"
@@ -235,7 +230,6 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
         severity=kit.fault_severity(share),
         share=share,
         pair=worst,
-        shares=join_names(shares, most=8),
         affected=part_of(len(beyond), len(pairs), "pair").capitalize(),
         places=format_places([(pair.node, f"{pair.gpu} – {pair.other_gpu}") for pair in beyond]),
     )
@@ -245,10 +239,6 @@ def _exhibits(
     loads: Sequence[NodeLoad], pairs: Sequence[PairDistance], params: Params
 ) -> Iterator[Exhibit]:
     gpus = [gpu for load in loads for gpu in load.gpus]
-    title = "Share of the work of each GPU on its node"
-    caption = """Mean utilization over the whole job, and its share of the sum of all GPUs of the
-        node."""
-    yield kit.table("work", gpus, GpuLoad, title=title, caption=caption)
     if pairs:
         pairs = sorted(pairs, key=lambda pair: -pair.distance)
         title = "Distance of the utilization histograms of each pair of GPUs"

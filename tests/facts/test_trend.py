@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from reportgen.facts.trend import (
-    MAX_POINTS,
     above_median,
     deviation_threshold_ns,
     excess_of,
@@ -27,16 +26,6 @@ def test_one_outlier_changes_the_slope_little() -> None:
     values[10] = 500.0
 
     assert trend_of(values).slope == pytest.approx(1.0, abs=0.1)
-
-
-def test_a_long_series_is_cut_to_blocks_and_keeps_its_slope() -> None:
-    values = np.arange(10 * MAX_POINTS) / 100
-
-    trend = trend_of(values)
-
-    # Medians of equal blocks lie on the line; only the stretch of the ends differs, by 1 %.
-    assert trend.slope == pytest.approx(0.01, rel=0.01)
-    assert trend.rise == pytest.approx(40, rel=0.01)
 
 
 def test_the_usual_value_follows_a_drift() -> None:

@@ -41,18 +41,18 @@ def test_one_busy_and_one_idle_gpu_are_as_far_apart_as_can_be() -> None:
     assert distance_of(result) == pytest.approx(np.sqrt(np.log(2)), abs=1e-12)
 
 
-def test_the_finding_names_the_pair_and_the_share_of_each_gpu() -> None:
+def test_the_finding_names_the_pair_and_the_table_has_both_means() -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30, "gpu2": [30.0] * 30}
     result = run(RULE, node(**gpus), **SMALL)
     found = known(finding(result, "BAL-1"))
 
     assert found.severity is Severity.WARNING
     assert found.title.endswith("gpu0 is used 90.0 %, gpu1 30.0 %")
-    assert "gpu0 60.0 %, gpu1 20.0 % and gpu2 20.0 %" in found.text
     assert "2 of 3 pairs" in found.text
     assert known(found.estimate).share_ratio == pytest.approx(1 - 50 / 90, abs=1e-4)
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
-    assert [row["share_pct"] for row in rows_of(result, "work")] == [60.0, 20.0, 20.0]
+    means = [(row["gpu_mean_pct"], row["other_mean_pct"]) for row in rows_of(result, "distances")]
+    assert means == [(90.0, 30.0), (90.0, 30.0), (30.0, 30.0)]
 
 
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
