@@ -319,7 +319,10 @@ def _fit(
     of_usual = float(missed[is_usual].mean()) / varies if varies else 1.0
     of_loop, main, other, *_ = unions[0]
     cycle_ns = of_loop.length_ns / max(main.start_ns.size + other.start_ns.size, 1)
-    is_sure = max(unexplained, of_usual) < UNEXPLAINED_BELOW and interval_ns < cycle_ns
+    # GPUs that do more between steps than in them lag behind the host: when they idle is unknown.
+    lags = found[1] > (1 + IN_DOUBT_RATIO) * found[0]
+    is_explained = max(unexplained, of_usual) < UNEXPLAINED_BELOW
+    is_sure = is_explained and interval_ns < cycle_ns and not lags
     return IdleBetween(
         ratio=idle_ratio,
         at_most_ratio=min(idle_ratio + IN_DOUBT_RATIO, 1.0) if is_sure else max(most, idle_ratio),

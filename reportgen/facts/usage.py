@@ -32,6 +32,10 @@ as 1 %."""
 FEW_SAMPLES, FEW_RATIO = 3, 0.05
 """A process that sets up CUDA and computes nothing on the GPU shows in up to so many samples, and
 in no more than one of twenty."""
+SHORT_FROM_RATIO = 0.1
+"""GPUs that leave a tenth of their time unused are short of work, also where samples do not show
+when and why. They are rarely read as 100 %, and rest while a job logs and saves (chosen: those of
+healthy jobs leave up to 8 % unused)."""
 LEAST_INSIDE, AS_USUAL_RATIO = 10, 0.95
 """GPUs work on in a pause of the host if so many samples show as much use as elsewhere: samples
 scatter by a few points."""
@@ -276,10 +280,13 @@ def works_on(system: SystemTable, windows: Union) -> bool:
 def most_lost_ratio(system: SystemTable, pauses: Union) -> float:
     """Return the most that pauses of the host cost, as a share of the time, 0-1.
 
-    It is what GPUs leave unused, and nothing where they work on.
+    It is what GPUs leave unused, and nothing where they work on. Those that are short of work may
+    idle later, when they have done what the host launched before.
     """
-    unused_ratio = 0.0 if works_on(system, pauses) else most_unused_ratio(system)
-    return 1.0 if unused_ratio is None else unused_ratio
+    unused_ratio = most_unused_ratio(system)
+    if unused_ratio is None:
+        return 1.0
+    return 0.0 if unused_ratio < SHORT_FROM_RATIO and works_on(system, pauses) else unused_ratio
 
 
 # Cores

@@ -53,9 +53,6 @@ CHEAP_RATIO = 0.045
 """A cost of less than about a twentieth of the loop is no fault: checkpoints, logs and starts of
 epochs of a healthy job cost as much, Lightning does 3 % beside steps of 13 ms, and of many steps
 with plain random scatter some are always slow."""
-UNDECIDED_FROM_RATIO = 0.25
-"""Where GPUs are unused for a quarter of the time, and what may be the cause takes as much, silence
-would say that nothing is wrong, also where samples do not show that these are the same times."""
 FIND_BREAKS = """They run outside of the compiled code: find the graph breaks with
     TORCH_LOGS=graph_breaks."""
 """Advice on what torch.compile fuses, for a model that is compiled."""

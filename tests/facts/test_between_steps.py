@@ -102,6 +102,13 @@ def test_the_use_of_gpus_between_steps_is_read_from_samples_that_hold_both(
     assert found.ratio <= found.at_most_ratio <= 1
 
 
+def test_gpus_that_do_more_between_steps_than_in_them_lag_behind_the_host() -> None:
+    """Steps only launch what GPUs compute later: when they idle is unknown."""
+    waits, lags = (known(idle_between_of(job(use_between=use))) for use in (45.0, 99.0))
+
+    assert (waits.is_sure, lags.is_sure) == (True, False)
+
+
 def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit() -> None:
     found = known(idle_between_of(job(looks_back=4)))
 

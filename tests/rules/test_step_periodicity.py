@@ -261,6 +261,16 @@ def test_pauses_of_the_host_cost_at_most_what_gpus_leave_unused(inside_pct, is_t
         assert "of its time unused, so these pauses cost no more" in item.text
 
 
+@pytest.mark.parametrize(("use_pct", "is_told"), [(94.0, False), (86.0, True)])
+def test_gpus_that_are_short_of_work_may_idle_after_a_pause(use_pct: float, is_told: bool) -> None:
+    """They work on what was launched before, and only then lack what was not."""
+    part = job(steady(500), pause_s=dict.fromkeys(range(49, 500, 50), 0.5))
+    use = {"gpu0": [use_pct] * 600}
+    found = run(RULE, replace(part, system=system_table(use, interval_s=0.1))).findings
+
+    assert bool(found) is is_told
+
+
 def test_the_function_that_took_the_extra_time_is_named() -> None:
     part = job(
         every(50, 500, 0.3),

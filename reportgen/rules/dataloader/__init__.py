@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
+from reportgen.facts import usage
 from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS
 from reportgen.facts.loading_work import LEAST_WAITS
@@ -294,7 +295,7 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         share, most = (job.ratio_of(ns) for ns in (job.hand_over_ns, job.hand_over_most_ns))
         is_shown = 100 * share >= params.wait_pct
         is_open = not is_shown and 100 * most >= params.wait_pct
-        is_costly = is_shown or most >= kit.UNDECIDED_FROM_RATIO
+        is_costly = is_shown or most >= usage.SHORT_FROM_RATIO
         yield _tell(
             texts.NOT_PINNED,
             job,

@@ -20,7 +20,7 @@ from reportgen.facts.steps import unrecorded_of
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable
 from reportgen.rules.base import param
 from reportgen.rules.dataloader.tables import Loader
-from reportgen.rules.kit import AWS_DEFAULTS, percentage, row
+from reportgen.rules.kit import AWS_DEFAULTS, CHEAP_RATIO, percentage, row
 
 UNKNOWN = -1
 HAND_OVER_NS = 2_000_000
@@ -58,7 +58,7 @@ class Params:
         minimum=0,
     )
     wait_pct: float = percentage(
-        4,
+        100 * CHEAP_RATIO,
         "waiting for data matters if it takes at least this share",
         unit="% of the loop",
         source="well above the 1 to 2 % that loops with plenty of loaders wait, by jitter alone",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.usage import used_gpus
+from reportgen.facts.usage import SHORT_FROM_RATIO, used_gpus
 from reportgen.rules import kit
 from reportgen.rules.aws.aws_low_gpu_utilization import Params
 from reportgen.rules.aws.details import counted
@@ -28,10 +28,6 @@ from reportgen.units import NS_PER_MINUTE, NS_PER_S
 LONG_NS, LONG_RATIO, VERY_LONG_NS = 150 * NS_PER_S, 0.15, 20 * NS_PER_MINUTE
 """The end of a job, in which the model is saved and uploaded, is told from the same cost on as its
 start (rule MaxInitializationTime). A GPU that idles while others work has no such reason."""
-LITTLE_REST_RATIO = 0.05
-"""Rests that take less of the time at work are no fault: logging and checkpoints rest as long."""
-SHORT_FROM_RATIO = 0.08
-"""GPUs at work are rarely read as 100 %: healthy jobs miss up to 6 % of their usual use."""
 HOST_BOUND_PCT = 30.0
 """From this share of idle samples with a busy or waiting core on the host is named first: idle
 samples meet such a core by chance as well, but hardly in every third."""
@@ -205,7 +201,7 @@ def _swinging(
     worst = max(gpus, key=lambda gpu: gpu.rested_ratio)
     wasted = sum(gpu.rested_ratio for gpu in gpus) / len(used)
     short = sum(max(gpu.rested_ratio, gpu.short_ratio) for gpu in gpus) / len(used)
-    is_little = wasted < LITTLE_REST_RATIO
+    is_little = wasted < SHORT_FROM_RATIO
     return texts.FLUCTUATING.finding(
         measured=worst.work_p5_pct,
         threshold=params.threshold_p5,
@@ -238,7 +234,7 @@ def _short_of_work(used: Sequence[GpuUtilization]) -> results.Finding | None:
 
 def _advice(gpu: GpuUtilization) -> str | None:
     """Return the advice to relieve the host first, ``None`` where it is not seen to be busy."""
-    waits = gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= LITTLE_REST_RATIO
+    waits = gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= SHORT_FROM_RATIO
     return texts.RELIEVE_HOST if waits else None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reportgen import results
+from reportgen.facts import usage
 from reportgen.facts.between_steps import waited_for_ns
 from reportgen.facts.breakdown import forward_backward_ns, shares_pct
 from reportgen.facts.paces import find_straggler
@@ -301,7 +302,7 @@ def _share_between(between_pct: float, job: FrameworkSums) -> Finding | None:
     share = max(regular, default=between_pct / 100)
     undecided = [item for item in job.between if item.loop_ns and not item.is_decided]
     unused = [min(item.open_ratio, item.unused_ratio) for item in undecided]
-    is_short = max(unused, default=0.0) >= kit.UNDECIDED_FROM_RATIO
+    is_short = max(unused, default=0.0) >= usage.SHORT_FROM_RATIO
     effect = UNDECIDED if any(item.has_gpu for item in undecided) else WITHOUT_STEP
     most = max((item.most_unused_ratio for item in job.between if item.loop_ns), default=1.0)
     return (effect if is_short else BETWEEN_STEPS).finding(
