@@ -122,8 +122,8 @@ def are_waits_known(spans: SpanTable, worker: str) -> bool:
 
 def num_workers_of(spans: SpanTable, worker: str) -> int | None:
     """Return how many loader processes a worker was last told to start, ``None`` if unknown."""
-    is_its = spans.worker == spans.workers.index(worker)
-    asked_for = spans.num_workers[loader_rows(spans).initialize & is_its]
+    is_of_worker = spans.worker == spans.workers.index(worker)
+    asked_for = spans.num_workers[loader_rows(spans).initialize & is_of_worker]
     known = asked_for[asked_for >= 0]
     return int(known[-1]) if known.size else None
 

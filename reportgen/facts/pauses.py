@@ -274,8 +274,8 @@ def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
 def _are_held_up(system: SystemTable) -> Mask:
     """Return (n_ticks,) whether used GPUs idle while all others are busy.
 
-    In a collective GPUs look busy that wait for one that idles. Before there first work and behind
-    there last a GPU holds up no other one.
+    In a collective GPUs look busy that wait for one that idles. Before its first work and behind
+    its last a GPU holds up no other one.
     """
     n_gpus, n_idle, n_busy = np.zeros((3, system.n_ticks), dtype=np.int64)
     for use in in_use(system):

@@ -127,9 +127,9 @@ def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows
     used = np.flatnonzero(used_gpus(columns, above=below)).tolist()
     last = [int(np.flatnonzero(columns[gpu] >= below)[-1:].sum()) for gpu in used]
     n_low = np.zeros(system.n_ticks, dtype=np.int64)
-    for gpu, its_last in zip(used, last, strict=True):
+    for gpu, last_work in zip(used, last, strict=True):
         use = columns[gpu]
-        end = its_last + 1 if its_last < max(last) else use.size
+        end = last_work + 1 if last_work < max(last) else use.size
         n_low[:end] += use[:end] < below
     return n_low
 

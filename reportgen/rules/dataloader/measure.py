@@ -362,7 +362,7 @@ def _loaders(spans: SpanTable) -> Iterator[Loader]:
     rows, waits = loader_rows(spans), waits_of(spans)
     set_up, processes = spans.where(rows.initialize), spans.where(rows.process)
     busy = spans.where(rows.fetch | rows.next_call | rows.process | rows.initialize)
-    for worker, its_rows in merging.rows_by_code(busy.worker):
+    for worker, rows_of_worker in merging.rows_by_code(busy.worker):
         made, asked, lives = (
             table.where(table.worker == worker) for table in (set_up, waits, processes)
         )
@@ -371,7 +371,7 @@ def _loaders(spans: SpanTable) -> Iterator[Loader]:
         life = loading.lives_of((asked.os_pid, asked.start_ns), (lives.os_pid, lives.start_ns))
         begun = np.searchsorted(made.start_ns, lives.start_ns, side="right") - 1
         place = np.where(life >= 0, np.append(begun, -1)[life], place)
-        active_ns = _active_ns(made, asked, place, end_ns=int(busy.end_ns[its_rows].max()))
+        active_ns = _active_ns(made, asked, place, end_ns=int(busy.end_ns[rows_of_worker].max()))
         before = asked.where(place < 0)
         for _, members in merging.rows_by_code(before.name):
             yield _loader(before, members, waits=before.where(members))

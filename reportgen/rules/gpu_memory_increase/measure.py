@@ -126,8 +126,8 @@ def measure(part: NodeProfile, params: Params) -> NodeMemory:
     unknown = np.full(system.n_ticks, np.nan)
     gpus = []
     for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY):
-        its_use = use[names.index(gpu)] if gpu in names else unknown
-        gpus.append(_memory_of(part.node, gpu, samples, its_use[samples.is_there], params))
+        use_of_gpu = use[names.index(gpu)] if gpu in names else unknown
+        gpus.append(_memory_of(part.node, gpu, samples, use_of_gpu[samples.is_there], params))
     n_gpus = len({*names, *(gpu.gpu for gpu in gpus)})
     return NodeMemory(
         node=part.node,
