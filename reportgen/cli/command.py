@@ -6,6 +6,7 @@ import logging
 import shlex
 import sys
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ import click
 
 from reportgen import __version__
 from reportgen.allocation import set_up_memory
-from reportgen.cli.former import former_option
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import (
@@ -21,25 +21,14 @@ from reportgen.cli.places import (
     OutputType,
     bucket_options,
     cycle_option,
+    former_option,
     output_option,
     range_options,
     theme_option,
 )
-from reportgen.cli.progress import watching
 from reportgen.cli.running import leave_with, run_command
-from reportgen.cli.settings import (
-    KWH_PRICE,
-    LINK,
-    PRICE,
-    PUE,
-    FormatsType,
-    UtcOffsetType,
-    communication_settings,
-    efficiency_settings,
-    read_settings,
-    top_settings,
-)
-from reportgen.cli.streams import open_closed_streams, print_path, print_verdict, say
+from reportgen.cli.settings import RULES_WITH, named_formats, settings_options, utc_offset
+from reportgen.cli.streams import open_closed_streams, print_path, print_verdict, say, watching
 from reportgen.text_safety import TerminalFormatter
 
 if TYPE_CHECKING:
@@ -55,9 +44,7 @@ _GROUPS = {
         "profiler_config", "engine", "allows_missing",
     ),
     "Rules": (
-        "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
-        "usd_per_kwh", "pue",
-        "link_gb_per_s", "gpu_peak", "params", "tokens_per_step", "attention",
+        "rules", "settings", "config", "plugins", *RULES_WITH,
     ),
     "Output": (
         "output", "formats", "timeline", "notebook", "theme", "force", "opens", "init_notebook",
@@ -99,73 +86,7 @@ class _Severity(click.Choice[str]):
     "Folder or s3://bucket/prefix for profiler-report.html, .ipynb and profiler-report/.",
 )
 @click.option("--name", metavar="JOB", help="The job's name. [default: from the path]")
-@click.option(
-    "--set",
-    "settings",
-    metavar="RULE.PARAM=VALUE",
-    multiple=True,
-    help="Set a parameter of a rule; may be repeated.",
-)
-@click.option(
-    "--config",
-    type=FileType(),
-    metavar="FILE.toml",
-    help="Parameters of rules, one table per rule. --set wins.",
-)
-@click.option(
-    "--top",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="How many kernels and operators are shown one by one. [default: 15]",
-)
-@click.option(
-    "--communication",
-    metavar="REGEX",
-    help="Kernels with a matching name count as communication too, like those of NCCL.",
-)
-@click.option(
-    "--usd-per-gpu-hour",
-    metavar="X",
-    help="Price of one GPU for an hour: the GPU time budget also shows costs.",
-)
-@click.option(
-    "--usd-per-kwh",
-    metavar="X",
-    help="Price of a kilowatt-hour: the report also shows the cost of the GPUs' energy.",
-)
-@click.option(
-    "--pue",
-    metavar="X",
-    help="Power usage effectiveness of the data centre: a factor of the cost of energy.",
-)
-@click.option(
-    "--link-gb-per-s",
-    metavar="X",
-    help="Bandwidth of a GPU's link in one direction, in GB/s: the report shows which share of it "
-    "collectives reach.",
-)
-@click.option(
-    "--gpu-peak",
-    metavar="FORMAT=X,…",
-    help="Dense peaks of a GPU that is not in the table, in TFLOP/s, and its memory in GB/s: "
-    "bf16=989,memory=3350.",
-)
-@click.option(
-    "--params",
-    metavar="N",
-    help="Parameters of the model, such as 7e9: with --tokens-per-step they give the MFU of traces "
-    "without sizes of inputs.",
-)
-@click.option(
-    "--tokens-per-step",
-    metavar="N",
-    help="Tokens of a step on all GPUs of the job together.",
-)
-@click.option(
-    "--attention",
-    metavar="LAYERS,WIDTH,LENGTH",
-    help="Layers, width and sequence length, such as 32,4096,2048: the MFU counts attention too.",
-)
+@settings_options
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
     "--plugin",
@@ -184,7 +105,7 @@ class _Severity(click.Choice[str]):
 @click.option(
     "--format",
     "formats",
-    type=FormatsType(),
+    type=named_formats,
     default="html,ipynb",
     show_default=True,
     metavar="FORMAT,…",
@@ -204,7 +125,7 @@ class _Severity(click.Choice[str]):
 @click.option(
     "--utc-offset",
     "utc_offset_s",
-    type=UtcOffsetType(),
+    type=utc_offset,
     metavar="+HH:MM",
     help="How far ahead of UTC times without a zone are, such as those of nvidia-smi.",
 )
@@ -249,18 +170,7 @@ class _Severity(click.Choice[str]):
 def command(
     path: str,
     output: Path | str,
-    settings: tuple[str, ...],
-    config: Path | None,
-    top: int | None,
-    communication: str | None,
-    usd_per_gpu_hour: str | None,
-    usd_per_kwh: str | None,
-    pue: str | None,
-    link_gb_per_s: str | None,
-    gpu_peak: str | None,
-    params: str | None,
-    tokens_per_step: str | None,
-    attention: str | None,
+    settings: Mapping[str, object],
     rules: str,
     formats: frozenset[str],
     timeline: str,
@@ -284,18 +194,6 @@ def command(
     3 made and --fail-on was met, 130 interrupted, 143 terminated.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
-    given = {
-        **top_settings(top),
-        **communication_settings(communication),
-        **efficiency_settings(
-            gpu_peak=gpu_peak, params=params, tokens_per_step=tokens_per_step, attention=attention
-        ),
-        **read_settings(
-            settings,
-            config,
-            {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s, KWH_PRICE: usd_per_kwh, PUE: pue},
-        ),
-    }
     if passed_on["plugins"]:
         # Modules in the current folder can be named, and shadow no module of a library.
         sys.path.append("")
@@ -317,14 +215,14 @@ def command(
     options = Options(
         path=path,
         output=output if isinstance(output, Path) else Path(),
-        settings=given,
+        settings=settings,
         rules=tuple(part for part in rules.split(",") if part.strip()),
         formats=frozenset(map(OutputFormat, formats)),
         timeline=TimelineDetail(timeline),
         force=force,
         **passed_on,
     )
-    with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
+    with watching(is_shown=not quiet and not verbose) as watcher:
         if isinstance(output, str):
             made, outcome = make_remote_report(options, output, watcher)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +10,8 @@ import click
 
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options, cycle_option, output_option, theme_option
-from reportgen.cli.progress import watching
-from reportgen.cli.settings import FormatsType
-from reportgen.cli.streams import print_path, say
+from reportgen.cli.settings import named_formats
+from reportgen.cli.streams import print_path, say, watching
 
 if TYPE_CHECKING:
     from reportgen.comparison import Comparison
@@ -57,7 +55,7 @@ EXIT_NOT_COMPARABLE = 4
 @click.option(
     "--format",
     "formats",
-    type=FormatsType(),
+    type=named_formats,
     default="html,ipynb,md",
     show_default=True,
     metavar="FORMAT,…",
@@ -97,7 +95,7 @@ def command(
         formats=frozenset(map(OutputFormat, formats)),
         **passed_on,
     )
-    with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
+    with watching(is_shown=not quiet) as watcher:
         made = make_comparison(options, watcher)
     if not quiet or made.comparison.reason:
         say(f"{made.comparison.headline} {made.comparison.lead}")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from reportgen.cli.former import former_option
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options, output_option
-from reportgen.cli.progress import watching
-from reportgen.cli.streams import print_path, say
+from reportgen.cli.places import bucket_options, former_option, output_option
+from reportgen.cli.streams import print_path, say, watching
 
 
 @click.command(cls=Grouped)
@@ -51,7 +48,7 @@ def command(
         places=paths, output=output, makes=makes, force=force,
         **({} if processes is None else {"n_processes": processes}),
     )  # fmt: skip
-    with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
+    with watching(is_shown=not quiet) as watcher:
         made = make_index(options, watcher)
     if made.index.n_unreadable and not quiet:
         say(f"{made.index.n_unreadable} could not be read; the page says why.")

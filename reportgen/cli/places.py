@@ -1,4 +1,4 @@
-"""Options of several commands: folders, buckets, recorded cycles, ranges, colours."""
+"""Options of several commands: folders, buckets, cycles, ranges, colours, former ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from reportgen.cli.streams import say
 from reportgen.plain_files import oddity
 
 _IN_ENVIRONMENT = (
@@ -41,6 +42,18 @@ def output_option(kind: click.Path, about: str) -> Callable[[Callable[..., Any]]
     """Return the option ``--output``, which is the current folder by default."""
     return click.option(
         "-o", "--output", type=kind, default=Path(), metavar="DIR", help=f"{about} [default: here]"
+    )
+
+
+def former_option(name: str, instead: str, *, is_flag: bool = False) -> Callable[..., Any]:
+    """Accept an option of earlier versions without effect, and say ``instead`` what has one."""
+
+    def tell(_context: click.Context, _option: click.Parameter, value: object) -> None:
+        if value:
+            say(f"{name} has no effect any more: {instead}")
+
+    return click.option(
+        name, name.strip("-"), is_flag=is_flag, hidden=True, expose_value=False, callback=tell
     )
 
 

@@ -5,32 +5,24 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
 from reportgen import __version__
-from reportgen.cli.former import former_option
 from reportgen.cli.grouped import CONTEXT
+from reportgen.cli.places import former_option
 from reportgen.errors import ConfigError
 
-_TRACE = re.compile(r"\d+:\d+(@\d+(,\d+)*)?")
 _SHORTEST_S, _LONGEST_S = 0.1, 60.0
 
 
-class _TraceType(click.ParamType[str]):
-    """Steps to trace: ``A:B``, or ``A:B@RANK,RANK``."""
-
-    name = "steps"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text, which the ranks read."""
-        if not _TRACE.fullmatch(str(value)):
-            self.fail(f"{value!r} is not a range of steps; write 20:25 or 20:25@0,7.", param, ctx)
-        first, last = str(value).partition("@")[0].split(":")
-        if int(last) < int(first):
-            self.fail(f"{value!r} ends before it begins.", param, ctx)
-        return str(value)
+def _traced_steps(text: str) -> str:
+    if not re.fullmatch(r"\d+:\d+(@\d+(,\d+)*)?", text):
+        raise click.BadParameter(f"{text!r} is not a range of steps; write 20:25 or 20:25@0,7.")
+    first, last = text.partition("@")[0].split(":")
+    if int(last) < int(first):
+        raise click.BadParameter(f"{text!r} ends before it begins.")
+    return text
 
 
 @click.command(
@@ -54,7 +46,7 @@ class _TraceType(click.ParamType[str]):
 )
 @click.option(
     "--trace",
-    type=_TraceType(),
+    type=_traced_steps,
     metavar="A:B[@RANKS]",
     help="Record steps A to B with PyTorch's profiler, on the first, middle and last rank, or on "
     "those after @.",

@@ -8,29 +8,17 @@ from typing import Any
 
 import click
 
-from reportgen.cli.former import former_option
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options, cycle_option, range_options
-from reportgen.cli.progress import watching
-from reportgen.cli.streams import print_path, say
+from reportgen.cli.places import bucket_options, cycle_option, former_option, range_options
+from reportgen.cli.streams import print_path, say, watching
 
 _STDOUT = "-"
 
 
-class RanksType(click.ParamType[frozenset[int]]):
-    """Numbers of ranks, separated by commas."""
-
-    name = "ranks"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> frozenset[int]:
-        """Return the numbers; fail where something else stands."""
-        if isinstance(value, frozenset):
-            return value
-        if not re.fullmatch(r"\s*\d{1,9}\s*(,\s*\d{1,9}\s*)*", str(value)):
-            self.fail(f"{value!r} is not a list of ranks; write 0,7.", param, ctx)
-        return frozenset(map(int, str(value).split(",")))
+def _ranks(text: str) -> frozenset[int]:
+    if not re.fullmatch(r"\s*\d{1,9}\s*(,\s*\d{1,9}\s*)*", text):
+        raise click.BadParameter(f"{text!r} is not a list of ranks; write 0,7.")
+    return frozenset(map(int, text.split(",")))
 
 
 @click.command(cls=Grouped)
@@ -46,9 +34,7 @@ class RanksType(click.ParamType[frozenset[int]]):
 @former_option("--report", "findings are in the timeline of the page.")
 @range_options
 @cycle_option
-@click.option(
-    "--ranks", type=RanksType(), default=frozenset(), metavar="N,…", help="Show only these ranks."
-)
+@click.option("--ranks", type=_ranks, metavar="N,…", help="Show only these ranks.")
 @click.option("--force", is_flag=True, help="Replace a file.")
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -65,7 +51,7 @@ def command(path: str, output: str, quiet: bool, **passed_on: Any) -> None:
     from reportgen.pipeline.timeline import TimelineOptions, make_timeline
 
     options = TimelineOptions(path=path, output=output, **passed_on)
-    with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
+    with watching(is_shown=not quiet) as watcher:
         made = make_timeline(options, watcher)
     for remark in () if quiet else made.remarks:
         say(remark)

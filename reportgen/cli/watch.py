@@ -9,8 +9,7 @@ import click
 
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import OutputType, bucket_options
-from reportgen.cli.progress import watching
-from reportgen.cli.streams import print_path, say
+from reportgen.cli.streams import print_path, say, watching
 
 _SHORTEST_S = 1.0
 _SECONDS_PER_MINUTE = 60
@@ -74,7 +73,7 @@ def command(
             sys.stdout.flush()
         made.append(address)
 
-    with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
+    with watching(is_shown=not quiet) as watcher:
         has_ended = watch(options, watcher, on_made=say_made)
     if not has_ended and not quiet:
         say(f"Nothing new for {idle:g} minutes: the job is not watched any more.")

@@ -45,7 +45,7 @@ class TimelineOptions:
         output: the file or object to write; ``-`` is standard output.
         wanted: the range to show; ``None`` for the whole job.
         cycle: which cycle of a profiler with a schedule, 1 is the newest.
-        ranks: the ranks to show; empty means all.
+        ranks: the ranks to show; ``None`` means all.
         force: replace a file.
     """
 
@@ -53,7 +53,7 @@ class TimelineOptions:
     output: str
     wanted: Wanted | None = None
     cycle: int = 1
-    ranks: frozenset[int] = frozenset()
+    ranks: frozenset[int] | None = None
     force: bool = False
 
 
@@ -92,9 +92,9 @@ def _listed(path: str, cycle: int) -> JobProfile:
     return discover(path, cycle=cycle)
 
 
-def _of_ranks(job: JobProfile, ranks: frozenset[int]) -> JobProfile:
+def _of_ranks(job: JobProfile, ranks: frozenset[int] | None) -> JobProfile:
     """Return a job with only some of its ranks; nodes stay."""
-    if not ranks:
+    if ranks is None:
         return job
     there = {part.rank for part in job.parts if part.rank is not None}
     missing = sorted(ranks - there)
