@@ -83,6 +83,17 @@ class SpanArguments:
         return int(self.step.shape[0])
 
 
+class _Looked:
+    """A column of ``arguments`` for each event: (n,) int64, so that sums and products fit."""
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, table: SpanTable, _owner: type) -> NDArray[np.int64]:
+        numbers: Numbers = getattr(table.arguments, self._name)
+        return numbers[table.argument].astype(np.int64)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanTable:
     """Events of one node.
@@ -94,7 +105,8 @@ class SpanTable:
         worker: (n,) codes into ``workers``: ``algo-1-27`` (node and process id).
         source: (n,) codes into ``sources`` (values of ``SpanSource``).
         argument: (n,) int32 rows of ``arguments``.
-        arguments: the numbers behind ``step``, ``os_pid`` and so on, which are looked up there.
+        arguments: the numbers behind ``step``, ``os_pid`` and so on, which are looked up there:
+            (n,) int64, -1 (``NO_STEP``) where absent.
     """
 
     start_ns: NDArray[np.int64]
@@ -125,45 +137,14 @@ class SpanTable:
         """Return the selected rows; vocabularies stay."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _HELD_COLUMNS})
 
-    @property
-    def step(self) -> NDArray[np.int64]:
-        """Return (n,) int64 step numbers, ``NO_STEP`` where absent."""
-        return _looked_up(self.arguments.step, self.argument)
-
-    @property
-    def os_pid(self) -> NDArray[np.int64]:
-        """Return (n,) int64 process ids, -1 where absent."""
-        return _looked_up(self.arguments.os_pid, self.argument)
-
-    @property
-    def tid(self) -> NDArray[np.int64]:
-        """Return (n,) int64 thread ids, -1 where absent."""
-        return _looked_up(self.arguments.tid, self.argument)
-
-    @property
-    def worker_id(self) -> NDArray[np.int64]:
-        """Return (n,) int64 numbers of loader processes, -1 where absent."""
-        return _looked_up(self.arguments.worker_id, self.argument)
-
-    @property
-    def num_workers(self) -> NDArray[np.int64]:
-        """Return (n,) int64 how many workers a data loader has, -1 where absent."""
-        return _looked_up(self.arguments.num_workers, self.argument)
-
-    @property
-    def pin_memory(self) -> NDArray[np.int64]:
-        """Return (n,) int64 1, 0, or -1 where absent."""
-        return _looked_up(self.arguments.pin_memory, self.argument)
-
-    @property
-    def bytes_fetched(self) -> NDArray[np.int64]:
-        """Return (n,) int64 bytes, -1 where absent."""
-        return _looked_up(self.arguments.bytes_fetched, self.argument)
-
-    @property
-    def label(self) -> NDArray[np.int64]:
-        """Return (n,) int64 codes into ``arguments.labels``, -1 where absent."""
-        return _looked_up(self.arguments.label, self.argument)
+    step = _Looked()
+    os_pid = _Looked()
+    tid = _Looked()
+    worker_id = _Looked()
+    num_workers = _Looked()
+    pin_memory = _Looked()
+    bytes_fetched = _Looked()
+    label = _Looked()
 
     def called(self) -> tuple[tuple[str, ...], Words]:
         """Return the names of events in frames: words, and (n,) codes into them.
@@ -207,11 +188,6 @@ _HELD_COLUMNS = ("start_ns", "end_ns", "name", "phase", "worker", "source", "arg
 NUMBER_COLUMNS = tuple(field.name for field in fields(SpanArguments) if field.name != "labels")
 ARRAY_COLUMNS = (*_HELD_COLUMNS[:-1], *NUMBER_COLUMNS)
 """Every column of events, held or looked up."""
-
-
-def _looked_up(numbers: Numbers, rows: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the number of each row, int64 so that sums and products cannot overflow."""
-    return numbers[rows].astype(np.int64)
 
 
 def where_word(

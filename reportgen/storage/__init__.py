@@ -7,17 +7,7 @@ from reportgen.storage.s3_settings import reached_as, settings_to_send
 from reportgen.storage.sagemaker import DescribedJob, is_job_name, training_job, training_jobs
 
 __all__ = [
-    "DescribedJob",
-    "LocalLocation",
-    "Location",
-    "ObjectInfo",
-    "at_home",
-    "is_job_name",
-    "is_remote",
-    "open_location",
-    "reached_as",
-    "read_blocks",
-    "settings_to_send",
-    "training_job",
+    "DescribedJob", "LocalLocation", "Location", "ObjectInfo", "at_home", "is_job_name",
+    "is_remote", "open_location", "reached_as", "read_blocks", "settings_to_send", "training_job",
     "training_jobs",
 ]  # fmt: skip

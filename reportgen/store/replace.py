@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -40,32 +39,15 @@ ASIDE = "old"
 """The folder in a staging folder that holds the old results while the new ones take their place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Staging:
-    """A folder in which a report is made before it replaces the old one."""
+    """A folder in which a report is made before it replaces the old one in ``output``."""
 
-    folder: Path
-    output: Path
-
-    @property
-    def results(self) -> Path:
-        """Return the staged folder of results."""
-        return self.folder / OUTPUT_FOLDER
-
-    @property
-    def notebook(self) -> Path:
-        """Return the staged notebook."""
-        return self.folder / OUTPUT_NOTEBOOK
-
-    @property
-    def summary(self) -> Path:
-        """Return the staged summary in Markdown."""
-        return self.folder / OUTPUT_SUMMARY
-
-    @property
-    def page(self) -> Path:
-        """Return the staged page."""
-        return self.folder / OUTPUT_PAGE
+    def __init__(self, folder: Path, output: Path) -> None:
+        self.folder, self.output = folder, output
+        self.results = folder / OUTPUT_FOLDER
+        self.notebook = folder / OUTPUT_NOTEBOOK
+        self.summary = folder / OUTPUT_SUMMARY
+        self.page = folder / OUTPUT_PAGE
 
 
 def check_replaceable(
