@@ -23,17 +23,13 @@ _SAME_WORDS: dict[bool | None, str] = {True: "equal", False: "differs", None: "u
 def conditions(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return the conditions that should be equal in both jobs, a row each."""
     rows = comparison.comparability
-    made = exhibit(
+    return _table(
         "comparability",
-        ExhibitKind.TABLE,
-        title="Can these jobs be compared?",
-        caption="A condition is unknown where one of the two reports does not say it.",
-        columns=[
-            *_texts_of(rows, "what", "before", "after"),
-            _texts("same", [_SAME_WORDS[row.same] for row in rows]),
-        ],
+        "Can these jobs be compared?",
+        "A condition is unknown where one of the two reports does not say it.",
+        *_texts_of(rows, "what", "before", "after"),
+        _texts("same", [_SAME_WORDS[row.same] for row in rows]),
     )
-    return (made,)
 
 
 def step_times(comparison: Comparison) -> tuple[Exhibit, ...]:
@@ -67,20 +63,15 @@ def step_times(comparison: Comparison) -> tuple[Exhibit, ...]:
         ("noise: the two halves of one run differ by", step.noise_s),
         ("smallest difference found in four of five such comparisons", step.least_s),
     ]
-    numbers = exhibit(
+    numbers = _table(
         "step_difference",
-        ExhibitKind.TABLE,
-        title="Difference in time per step",
-        caption=(
-            "The interval is that of the difference of the medians: from a block bootstrap over "
-            "steps; of fewer than 30 steps, from the rank-sum test."
-        ),
-        columns=[
-            _texts("what", [name for name, _ in rows]),
-            _numbers("time_s", "s", [value for _, value in rows]),
-        ],
+        "Difference in time per step",
+        "The interval is that of the difference of the medians: from a block bootstrap over "
+        "steps; of fewer than 30 steps, from the rank-sum test.",
+        _texts("what", [name for name, _ in rows]),
+        _numbers("time_s", "s", [value for _, value in rows]),
     )
-    return distributions, numbers
+    return distributions, *numbers
 
 
 def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
@@ -124,65 +115,47 @@ def _total(rows: Sequence[WaterfallPart], name: str) -> str:
 def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return the change of each finding."""
     rows = comparison.findings
-    if not rows:
-        return ()
-    made = exhibit(
+    return _table(
         "findings",
-        ExhibitKind.TABLE,
-        title="Findings",
-        caption=(
-            "Findings of both reports, matched by id, in the words of the second if it has them. "
-            "Unchanged: the severity is the same, and the share that it may save is within two "
-            "points. Resolved: the check looked again and did not find it."
+        "Findings",
+        "Findings of both reports, matched by id, in the words of the second if it has them. "
+        "Unchanged: the severity is the same, and the share that it may save is within two "
+        "points. Resolved: the check looked again and did not find it.",
+        _texts("id", [row.id for row in rows]),
+        _texts("state", [row.state.value.replace("_", " ") for row in rows]),
+        _texts("severity", [_both(row.severity_before, row.severity_after) for row in rows]),
+        _texts(
+            "may_save",
+            [_both(_pct(row.share_before_ratio), _pct(row.share_after_ratio)) for row in rows],
         ),
-        columns=[
-            _texts("id", [row.id for row in rows]),
-            _texts("state", [row.state.value.replace("_", " ") for row in rows]),
-            _texts("severity", [_both(row.severity_before, row.severity_after) for row in rows]),
-            _texts(
-                "may_save",
-                [_both(_pct(row.share_before_ratio), _pct(row.share_after_ratio)) for row in rows],
-            ),
-            _texts("finding", [row.title for row in rows]),
-        ],
+        _texts("finding", [row.title for row in rows]),
     )
-    return (made,)
 
 
 def moved(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return a table of each kind of item, those that changed most first."""
     found = [
-        _moved(kind, [row for row in comparison.moved if row.kind == kind])
+        item
         for kind in dict.fromkeys(row.kind for row in comparison.moved)
+        for item in _moved(kind, [row for row in comparison.moved if row.kind == kind])
     ]
     return (*found[:1], *(replace(item, depth=Depth.FOLDED) for item in found[1:]))
-
-
-def _id(kind: str) -> str:
-    return kind.replace(" ", "_")
 
 
 def _unit_of(kind: str) -> str:
     return "of one call" if kind.startswith("call") else "per step and rank"
 
 
-def _rest(rows: Sequence[object], shown: Sequence[object]) -> str:
-    return f" These are the first of {plural(len(rows), 'row')}." if len(rows) > len(shown) else ""
-
-
-def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
+def _moved(kind: str, rows: Sequence[Moved]) -> tuple[Exhibit, ...]:
     shown = rows[:MOST_MOVED]
-    return exhibit(
-        f"moved_{_id(kind)}",
-        ExhibitKind.TABLE,
-        title=f"Time by {kind}",
-        caption=f"Times {_unit_of(kind)}, the largest change first. Rows without a time before or "
-        f"after are of one job only: they may be renamed or replaced.{_rest(rows, shown)}",
-        columns=[
-            column
-            for column in (*_texts_of(shown, "name", "operator"), *_numbers_of(shown, *_OF_MOVED))
-            if set(column.values) != {None}
-        ],
+    rest = f" These are the first of {plural(len(rows), 'row')}." if rows[MOST_MOVED:] else ""
+    columns = (*_texts_of(shown, "name", "operator"), *_numbers_of(shown, *_OF_MOVED))
+    return _table(
+        f"moved_{kind.replace(' ', '_')}",
+        f"Time by {kind}",
+        f"Times {_unit_of(kind)}, the largest change first. Rows without a time before or "
+        f"after are of one job only: they may be renamed or replaced.{rest}",
+        *(column for column in columns if set(column.values) != {None}),
     )
 
 
@@ -190,56 +163,52 @@ def resources(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return changed settings, costs of a thousand steps, and the use of the machines."""
     settings, sides = changed_settings(comparison.comparability), ("before", "after")
     costs, usage = comparison.costs, comparison.usage
-    made = {
-        "settings": (
+    return (
+        *_table(
+            "settings",
             "Changed settings",
             "Loader, batch and number formats as the two jobs recorded them, where they differ.",
-            [*_texts_of(settings, "what", *sides)],
+            *_texts_of(settings, "what", *sides),
         ),
-        "costs": (
+        *_table(
+            "costs",
             "Money and energy per 1,000 steps",
             "Of the recorded GPUs; money at the price that was passed to each report.",
-            [
-                _texts("what", [row.name for row in costs]),
-                *_texts_of(costs, "unit"),
-                *_numbers_of(costs, *sides, "difference"),
-            ],
+            _texts("what", [row.name for row in costs]),
+            *_texts_of(costs, "unit"),
+            *_numbers_of(costs, *sides, "difference"),
         ),
-        "usage": (
+        *_table(
+            "usage",
             "Use of each resource",
             "Percentiles of all samples of each job.",
-            [
-                *_texts_of(usage, "metric", "node", "unit"),
-                *(
-                    _numbers(f"{side}_{point}", "", [getattr(row, side)[at] for row in usage])
-                    for at, point in enumerate(("p5", "p50", "p95"))
-                    for side in sides
-                ),
-            ],
+            *_texts_of(usage, "metric", "node", "unit"),
+            *(
+                _numbers(f"{side}_{point}", "", [getattr(row, side)[at] for row in usage])
+                for at, point in enumerate(("p5", "p50", "p95"))
+                for side in sides
+            ),
         ),
-    }
-    return tuple(
-        exhibit(name, ExhibitKind.TABLE, title=title, caption=caption, columns=columns)
-        for name, (title, caption, columns) in made.items()
-        if columns[0].values
     )
 
 
 def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return all numbers of both reports by name."""
     rows = [row for row in comparison.metrics if row.before is not None or row.after is not None]
-    if not rows:
-        return ()
-    made = exhibit(
+    return _table(
         "metrics",
-        ExhibitKind.TABLE,
-        title="All numbers of both reports",
-        caption="A condition of --fail-if may use any of these names.",
-        columns=[
-            *_texts_of(rows, "name", "unit"),
-            *_numbers_of(rows, "before", "after", "difference"),
-        ],
+        "All numbers of both reports",
+        "A condition of --fail-if may use any of these names.",
+        *_texts_of(rows, "name", "unit"),
+        *_numbers_of(rows, "before", "after", "difference"),
     )
+
+
+def _table(name: str, title: str, caption: str, *columns: Column) -> tuple[Exhibit, ...]:
+    """Return a table, or nothing where it has no rows."""
+    if not columns[0].values:
+        return ()
+    made = exhibit(name, ExhibitKind.TABLE, title=title, caption=caption, columns=columns)
     return (made,)
 
 

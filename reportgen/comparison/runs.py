@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Integers
 from reportgen.report import DataKind, Report, data_kind
 from reportgen.report.steps import cycle_ns, phase_of, training_tables
 from reportgen.results import PackedTable, RuleId
@@ -16,8 +16,6 @@ from reportgen.results.packed_columns import unpack
 
 MEETING_RATIO = 0.02
 """Workers whose median cycles differ by less wait for each other; clocks and noise do the rest."""
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Columns = Mapping[str, Integers]
 
 
@@ -42,9 +40,9 @@ class RunSteps:
     phase: str
     number: Integers | None
     start_ns: Integers
-    cycle_ns: NDArray[np.float64]
-    inside_ns: NDArray[np.float64]
-    wait_ns: NDArray[np.float64]
+    cycle_ns: Floats
+    inside_ns: Floats
+    wait_ns: Floats
     n_measured: int
     n_workers: int
     knows_gaps: bool

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Mask
 from reportgen.comparison.model import Histogram, PartDifference, StepDifference
 from reportgen.comparison.runs import RunSteps
 from reportgen.units import NS_PER_S
@@ -50,15 +50,13 @@ LEAST_RATIO = 0.005
 _Z_POWER = 0.84
 """A difference that exceeds the interval by 0.84 standard errors is found in four of five cases."""
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
     """Which rows of both runs are compared, a mask each, and why these."""
 
-    before: NDArray[np.bool_]
-    after: NDArray[np.bool_]
+    before: Mask
+    after: Mask
     how: str
 
 
@@ -124,7 +122,7 @@ def difference_of_steps(before: RunSteps, after: RunSteps, chosen: Chosen) -> St
     return replace(whole, parts=tuple(parts))
 
 
-def _parts(steps: RunSteps, rows: NDArray[np.bool_]) -> dict[str, Floats]:
+def _parts(steps: RunSteps, rows: Mask) -> dict[str, Floats]:
     """Return the times outside the work of each step: what drifts on a busy machine is not in them.
 
     The keys are those of the waterfall.
@@ -133,7 +131,7 @@ def _parts(steps: RunSteps, rows: NDArray[np.bool_]) -> dict[str, Floats]:
     return {"input_wait": steps.wait_ns[rows], "between_steps": between_ns[rows]}
 
 
-def _warm(steps: RunSteps) -> NDArray[np.bool_]:
+def _warm(steps: RunSteps) -> Mask:
     """Return the rows after the warm-up; a row that stands for many steps is left out whole."""
     n = steps.start_ns.size
     n_left_out = min(WARM_UP_STEPS, max(int(n >= LEAST_WITH_WARM_UP), int(n * WARM_UP_RATIO)))
