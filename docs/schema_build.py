@@ -19,7 +19,7 @@ from typing import Any
 from reportgen.comparison import Comparison
 from reportgen.comparison import codec as comparison_codec
 from reportgen.index import Index, JobRow
-from reportgen.index import codec as index_codec
+from reportgen.index.model import FORMAT as INDEX_FORMAT
 from reportgen.profile import Clock, Quality
 from reportgen.profiler_config import Profiling
 from reportgen.recorded_job import Recording
@@ -191,7 +191,7 @@ def comparison_schema() -> dict[str, Any]:
 def index_schema() -> dict[str, Any]:
     """Return the schema of ``profiler-index.json``."""
     body = {
-        "format": {"const": index_codec.FORMAT},
+        "format": {"const": INDEX_FORMAT},
         **_fields_of(Index, {"jobs"}),
         "jobs": _list_of(schema_of(JobRow)),
     }

@@ -1,8 +1,12 @@
-"""The rows of an index: plain values."""
+"""An index: plain values, and ``profiler-index.json``. History of ``format``: 1, first version."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import msgspec
+
+from reportgen.masking import json_without_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,3 +61,13 @@ class Index:
     wasted_gpu_hours: float
     wasted_usd: float | None
     n_unreadable: int
+
+
+FORMAT = 1
+FILE = "profiler-index.json"
+
+
+def encode(index: Index) -> bytes:
+    """Return the bytes of ``profiler-index.json``, the same for equal indexes."""
+    tree = {"format": FORMAT, **msgspec.to_builtins(index)}
+    return json_without_secrets(msgspec.json.format(msgspec.json.encode(tree), indent=1)) + b"\n"

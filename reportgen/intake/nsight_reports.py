@@ -13,8 +13,7 @@ from pathlib import PurePosixPath
 from reportgen.errors import ReportgenError
 from reportgen.formats import Diagnostics
 from reportgen.formats.kineto.detection import rank_in_key
-from reportgen.formats.nsight.detection import NSIGHT_REPORTS
-from reportgen.formats.nsight.names import TABLE_OF_TEXTS
+from reportgen.formats.nsight.detection import NSIGHT_REPORTS, TABLE_OF_TEXTS
 from reportgen.formats.nsight.part import opened
 from reportgen.formats.nsight.processes import Process, find_processes
 from reportgen.intake.found import file_ref

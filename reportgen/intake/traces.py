@@ -8,7 +8,7 @@ from typing import Any
 from reportgen.formats import Diagnostics, format_of
 from reportgen.formats.format import Progress, TraceReader
 from reportgen.formats.kernel_trace.remarks import extent_of, tell_oddities
-from reportgen.formats.nsight.names import name_of
+from reportgen.formats.nsight.detection import name_of
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.time_range import cut_trace
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote

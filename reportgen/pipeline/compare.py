@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from reportgen.assets import notebook_path
 from reportgen.errors import writing
-from reportgen.pipeline.options import Options, OutputFormat, TimelineDetail, Watcher
+from reportgen.pipeline.options import Options, OutputFormat, TimelineDetail, Watcher, timed
 from reportgen.pipeline.places import check_output
 from reportgen.pipeline.products import kernel_for
-from reportgen.pipeline.timing import timed
 from reportgen.publish import (
     PageOptions,
     ReadyKernel,

@@ -1,4 +1,4 @@
-"""Join what was read and what the rules say into the report."""
+"""From the measurements of all parts to the report of what was read and what the rules say."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from reportgen.diagnosis import diagnose
 from reportgen.engine.software import packages
 from reportgen.formats import printable
 from reportgen.pipeline.figures import asked_batch_size, figures_of
+from reportgen.pipeline.measuring import MeasuringTask, Outcome
+from reportgen.pipeline.options import Options, Watcher, timed
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.setup import setup_of_job
 from reportgen.pipeline.work import LOST_KERNELS, Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
 from reportgen.recorded_job import RecordedNode, Recording
-from reportgen.report import codec
+from reportgen.report import Report, codec
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import encode
+from reportgen.rules.runner import judge_each
 from reportgen.storage import DescribedJob
 from reportgen.units import NS_PER_MS, NS_PER_S
 
@@ -218,3 +221,22 @@ def data_quality(notes: Sequence[SourceNote]) -> report.DataQuality:
 def _interval_ms(intervals_ns: Iterable[int | None]) -> int | None:
     known = sorted(value for value in intervals_ns if value is not None)
     return known[len(known) // 2] // NS_PER_MS if known else None
+
+
+def judge(work: MeasuringTask, outcome: Outcome, options: Options, watcher: Watcher) -> Report:
+    """Return the report of what the rules say, without its timeline."""
+    measured, missing = outcome
+    with timed(watcher, "rules") as step:
+        measurements = [part.measurements for part in measured]
+        judged = list(judge_each(measurements, work.rules, work.params))
+        report = compose_report(
+            replace(work.job, notes=(*work.job.notes, *missing)),
+            measured,
+            [each.result for each in judged],
+            contents={each.result.id: each.content for each in judged},
+            range_text=work.range_text,
+            is_watched=options.source is not None,
+            described=options.described,
+        )
+        step.text = f"judged {len(judged)} rules with {len(report.findings)} findings"
+    return report

@@ -3,17 +3,141 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from reportgen.errors import ConfigError
-from reportgen.pipeline.imports import make_from_aws
-from reportgen.pipeline.options import MadeReport, Options, Watcher, check_uncut
-from reportgen.pipeline.products import make_page
+from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
+from reportgen.intake import AwsFolder, read_aws_folder
+from reportgen.pipeline.compose import compose
+from reportgen.pipeline.options import MadeReport, Options, Watcher, check_uncut, timed
+from reportgen.pipeline.products import make_page, open_products, publish
+from reportgen.profile import Clock
+from reportgen.profile.system import device_order
 from reportgen.publish import job_path_of, read_notebook
-from reportgen.report import Report
+from reportgen.report import Extent, JobHeader, Report
+from reportgen.results import JsonValue, RuleId
+from reportgen.results.codec import encode_beside
+from reportgen.rules.aws.imported import has_gpus, judge_imported, with_gpu_samples
+from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
-from reportgen.rules.settings import checked_settings
-from reportgen.store import load, saved_report
+from reportgen.rules.settings import checked_settings, select_rules
+from reportgen.store import load, save, saved_report
+from reportgen.units import NS_PER_US, US_PER_S
+
+_LATEST_US = 9_200_000_000_000_000
+"""About the year 2261: int64 nanoseconds end there."""
+
+
+def make_from_aws(options: Options, watcher: Watcher) -> MadeReport | None:
+    """Make the report of SageMaker's rule results; ``None`` where there are none.
+
+    Raises:
+        ReportgenError: they cannot be read, or what was asked for needs the data.
+    """
+    rules = all_rules(options.plugins)
+    try:
+        folder = read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
+    except (AmbiguousJobError, PlaceError):
+        raise
+    except LocationError:
+        return None
+    if folder is None:
+        return None
+    chosen = select_rules(rules, options.rules) if options.rules else rules
+    check_uncut(options)
+    with timed(watcher, "rules") as step:
+        report = import_results(folder, chosen, settings=options.settings)
+        step.text = f"imported {len(report.results)} rules of SageMaker"
+    with open_products(options, watcher) as products:
+        save(report, products.staging.results)
+        return publish(products, report)
+
+
+def import_results(
+    folder: AwsFolder, rules: Sequence[AnyRule], *, settings: Mapping[str, object] | None = None
+) -> Report:
+    """Return the report of a folder of results, in the order of ``rules``.
+
+    Its files hold the five keys of SageMaker's files unchanged.
+
+    Raises:
+        ConfigError: ``settings`` name a parameter of a rule: the results are there already.
+    """
+    if settings:
+        raise ConfigError(
+            "These are rule results that SageMaker computed with its own parameters; "
+            f"{next(iter(settings))} cannot be set any more.",
+            hint="Pass the raw profiler output of the job, or leave the parameters out.",
+        )
+    found, extent, nodes = folder.results, _extent(folder), _nodes(folder)
+    has_gpu = has_gpus(
+        {rule_id: item.details for rule_id, item in found.items()},
+        {rule_id: item.counters.datapoints for rule_id, item in found.items()},
+    )
+    results = [
+        judge_imported(
+            rule,
+            found[rule.id].counters,
+            found[rule.id].details,
+            found[rule.id].rule_parameters,
+            has_gpu=has_gpu,
+        )
+        for rule in rules
+        if rule.id in found
+    ]
+    report = compose(
+        JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
+        with_gpu_samples(results),
+        contents={},
+        extent=extent,
+        nodes=nodes,
+        notes=folder.notes,
+    )
+    beside = {
+        rule_id: encode_beside(result, found[rule_id].raw)
+        for rule_id, result in report.results.items()
+    }
+    return replace(report, contents=beside)
+
+
+def _extent(folder: AwsFolder) -> Extent:
+    """Return when job and loop ran, from MaxInitializationTime; nothing without it."""
+    result = folder.results.get(RuleId("MaxInitializationTime"))
+    details = result.details if result else {}
+    step_num = details.get("step_num")
+    steps = step_num if isinstance(step_num, dict) else {}
+    first_ns, last_ns = _ordered(details.get("job_start"), details.get("job_end"), US_PER_S)
+    loop_start_ns, loop_end_ns = _ordered(steps.get("first"), steps.get("last"), 1)
+    return Extent(
+        first_ns=first_ns, last_ns=last_ns, first_step_ns=loop_start_ns, last_step_ns=loop_end_ns
+    )
+
+
+def _ordered(
+    start: JsonValue, end: JsonValue, us_per_unit: int
+) -> tuple[int, int] | tuple[None, None]:
+    start_ns, end_ns = (_ns(value, us_per_unit) for value in (start, end))
+    if start_ns is None or end_ns is None or end_ns < start_ns:
+        return None, None
+    return start_ns, end_ns
+
+
+def _ns(value: JsonValue, us_per_unit: int) -> int | None:
+    """Return an instant in ns, by way of whole microseconds; ``None`` where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    time_us = value * us_per_unit
+    return round(time_us) * NS_PER_US if 0 <= time_us < _LATEST_US else None
+
+
+def _nodes(folder: AwsFolder) -> tuple[str, ...]:
+    usage = folder.results.get(RuleId("OverallSystemUsage"))
+    metrics = list(usage.details.values()) if usage else []
+    balance = folder.results.get(RuleId("LoadBalancing"))
+    if balance:
+        metrics.append(balance.details)
+    named = {node for metric in metrics if isinstance(metric, dict) for node in metric}
+    return tuple(sorted(named, key=device_order))
 
 
 def make_from_results(options: Options, watcher: Watcher) -> MadeReport | None:

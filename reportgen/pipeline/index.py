@@ -15,12 +15,12 @@ from zlib import crc32
 
 from reportgen.engine import LostItemsError, ProcessExecutor
 from reportgen.errors import FormatError, LocationError, ReportgenError, writing
-from reportgen.index import Index, JobRow, codec
+from reportgen.index import Index, JobRow
+from reportgen.index.model import FILE, encode
 from reportgen.index.read import UNREADABLE, group_of, read_index
 from reportgen.intake import discover
 from reportgen.pipeline.make import make_report
-from reportgen.pipeline.options import Nobody, Options, OutputFormat, Watcher
-from reportgen.pipeline.timing import timed
+from reportgen.pipeline.options import Nobody, Options, OutputFormat, Watcher, timed
 from reportgen.publish import ReadyKernel
 from reportgen.publish.policy import policy
 from reportgen.storage import is_remote, open_location
@@ -80,9 +80,9 @@ def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
         seen = replace(index, jobs=tuple(_from(row, options.output) for row in index.jobs))
         html = index_page(seen, title=title, policy_of=lambda script: policy([script]))
         with writing(options.output, action=f"write the index in {options.output}"):
-            (staging.folder / codec.FILE).write_bytes(codec.encode(index))
+            (staging.folder / FILE).write_bytes(encode(index))
             (staging.folder / PAGE).write_text(html, encoding="utf-8")
-            for name in (codec.FILE, PAGE):
+            for name in (FILE, PAGE):
                 (staging.folder / name).replace(options.output / name)
     return MadeIndex(path=page, index=index)
 

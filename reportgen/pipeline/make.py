@@ -7,16 +7,14 @@ from dataclasses import replace
 from reportgen.engine import scheduler_of
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import discover, settings_of, with_settings
+from reportgen.pipeline.compose import judge
 from reportgen.pipeline.from_results import make_from_results
-from reportgen.pipeline.judging import judge
-from reportgen.pipeline.measuring import measure, with_lanes
-from reportgen.pipeline.options import MadeReport, Options, Watcher
-from reportgen.pipeline.planning import plan
+from reportgen.pipeline.measuring import measure, plan, with_lanes
+from reportgen.pipeline.options import MadeReport, Options, Watcher, timed
 from reportgen.pipeline.products import make_page, open_products, publish
 from reportgen.pipeline.ranges import cut
 from reportgen.pipeline.report_timeline import add_timeline
 from reportgen.pipeline.same_input import input_digest, note_input, report_of_same_input
-from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile
 from reportgen.publish import ReadyKernel, read_notebook, thresholds_of
 from reportgen.storage import is_job_name, training_job

@@ -1,4 +1,4 @@
-"""Measure all parts of a job, wherever that is done."""
+"""Measure all parts of a job, wherever that is done: which rules, and by whom."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from reportgen.engine import (
     ProcessExecutor,
 )
 from reportgen.errors import LocationError
-from reportgen.pipeline.options import ReadingProgress, Watcher
-from reportgen.pipeline.timing import timed
+from reportgen.intake.monitoring import is_monitored
+from reportgen.pipeline.options import Options, ReadingProgress, TimelineDetail, Watcher, timed
 from reportgen.pipeline.work import Measured, StagedAt, work_on
 from reportgen.profile import JobProfile, PartRef, Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
+from reportgen.rules.registry import SAMPLED_RULES, all_rules, foreign_modules
+from reportgen.rules.runner import rules_for
+from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.rules.timeline import RULE as TIMELINE
 from reportgen.storage import is_remote, reached_as, settings_to_send
 
@@ -167,3 +170,34 @@ def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRe
         here = replace(lanes, folder=Path(folder))
         measured = do(part, lanes=here)
         return replace(measured, lanes=here.of(part.node).read_bytes())
+
+
+def plan(job: JobProfile, options: Options, scheduler: str) -> MeasuringTask:
+    """Return the work on a job, of which nothing was read yet.
+
+    Of the rules only those of samples are imported, where no other can run or is named.
+
+    Raises:
+        ConfigError: a rule or a parameter that cannot be.
+    """
+    has_ranks = any(part.rank is not None for part in job.parts)
+    needs_all = has_ranks or bool(options.rules or options.settings)
+    rules = all_rules(options.plugins, builtin=None if needs_all else SAMPLED_RULES)
+    params = resolve_params(rules, options.settings)
+    if options.rules:
+        chosen = select_rules(rules, options.rules)
+    else:
+        has_progress = any(is_monitored(part) for part in job.parts)
+        chosen = rules_for(job, rules, has_progress=has_progress)
+    if options.timeline is TimelineDetail.OFF:
+        chosen = tuple(rule for rule in chosen if rule.id != TIMELINE.id)
+    modules, folders = foreign_modules(chosen)
+    return MeasuringTask(
+        job=job,
+        rules=chosen,
+        params=params,
+        scheduler=scheduler,
+        modules=modules,
+        folders=folders,
+        may_miss=options.allows_missing,
+    )

@@ -1,8 +1,11 @@
-"""Options of a run, and its answer."""
+"""Options of a run, whoever watches it, and its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -148,3 +151,22 @@ class ReadingProgress:
             self._n_bytes += n_bytes
             text = f"{format_count(self._n_rows)} rows, {format_bytes(self._n_bytes)}"
         self._watcher.progress(text)
+
+
+logger = logging.getLogger(__name__)
+
+
+class Step:
+    """The remark of a step when it is done."""
+
+    text = ""
+
+
+@contextmanager
+def timed(watcher: Watcher, name: str) -> Iterator[Step]:
+    """Announce a step, and log its text and seconds when it succeeded."""
+    watcher.step(name)
+    step = Step()
+    began = time.perf_counter()
+    yield step
+    logger.info("%s in %.2f s", step.text, time.perf_counter() - began)

@@ -11,9 +11,8 @@ from pathlib import Path
 from reportgen import store
 from reportgen.assets import notebook_path
 from reportgen.errors import writing
-from reportgen.pipeline.options import MadeReport, Options, OutputFormat, Watcher
+from reportgen.pipeline.options import MadeReport, Options, OutputFormat, Watcher, timed
 from reportgen.pipeline.places import check_output, check_upload
-from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile
 from reportgen.publish import (
     PageOptions,

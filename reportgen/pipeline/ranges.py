@@ -11,8 +11,7 @@ from reportgen.arrays import Instants
 from reportgen.errors import LocationError
 from reportgen.intake import cut_job, read
 from reportgen.pipeline.measuring import MeasuringTask
-from reportgen.pipeline.options import Watcher
-from reportgen.pipeline.timing import timed
+from reportgen.pipeline.options import Watcher, timed
 from reportgen.pipeline.wanted import Wanted
 from reportgen.profile import NO_STEP, JobProfile, NodeProfile, PartRef, SpanTable, TimeRange
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from reportgen.errors import writing
 from reportgen.pipeline.measuring import MeasuringTask, Outcome
-from reportgen.pipeline.options import TimelineDetail, Watcher
-from reportgen.pipeline.timing import timed
+from reportgen.pipeline.options import TimelineDetail, Watcher, timed
 from reportgen.report import RankedFinding, Report
 from reportgen.store import save_timeline
 from reportgen.text import format_bytes

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import time
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +16,6 @@ import numpy as np
 from reportgen.arrays import Floats
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.intake import Progress, read
-from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
     Clock,
@@ -173,3 +174,34 @@ def extent_of_trace(trace: RankTrace) -> Extent:
         first_step_ns=origin_ns + int(steps.start_ns.min()) if has_steps else None,
         last_step_ns=origin_ns + int(steps.end_ns.max()) if has_steps else None,
     )
+
+
+class PackedMeasurements(Mapping[RuleId, Any]):
+    """The measurement of each rule, unpacked whenever it is looked up.
+
+    A measurement that cannot be pickled stays as it is.
+    """
+
+    def __init__(self, measurements: Mapping[RuleId, Any]) -> None:
+        """Pack the measurements one by one."""
+        self._packed = {rule: _packed(item) for rule, item in measurements.items()}
+
+    def __getitem__(self, rule: RuleId) -> Any:
+        found = self._packed[rule]
+        return pickle.loads(zlib.decompress(found)) if isinstance(found, bytes) else found[0]  # noqa: S301  # we packed it
+
+    def __contains__(self, rule: object) -> bool:
+        return rule in self._packed  # Mapping's own would unpack the measurement
+
+    def __iter__(self) -> Iterator[RuleId]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
+def _packed(item: Any) -> bytes | tuple[Any]:
+    try:
+        return zlib.compress(pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL), 1)
+    except Exception:  # noqa: BLE001  # whatever a stranger's rule measured
+        return (item,)

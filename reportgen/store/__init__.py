@@ -12,7 +12,7 @@ from reportgen.store.directory import (
     save_timeline,
     with_timeline,
 )
-from reportgen.store.remote import RemoteOutput
+from reportgen.store.remote import RemoteOutput, saved_report
 from reportgen.store.replace import (
     OUTPUT_NOTEBOOK,
     OUTPUT_PAGE,
@@ -24,7 +24,6 @@ from reportgen.store.replace import (
     publish_staging,
     refuse,
 )
-from reportgen.store.saved import saved_report
 
 __all__ = [
     "INPUT_FILE", "OUTPUT_FOLDER", "OUTPUT_NOTEBOOK", "OUTPUT_PAGE", "OUTPUT_SUMMARY",

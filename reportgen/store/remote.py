@@ -1,19 +1,19 @@
-"""Reports in buckets: what lies there is looked at first, the page is uploaded last."""
+"""Where reports lie; in buckets what is there is looked at first, the page is uploaded last."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 from reportgen.errors import ConfigError, LocationError, OutputError
 from reportgen.plain_files import MOST_BYTES
 from reportgen.scratch import scratch_folder
-from reportgen.storage import Location, ObjectInfo
-from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
-from reportgen.store.replace import OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY
+from reportgen.storage import Location, ObjectInfo, is_remote, open_location
+from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE, report_folder
+from reportgen.store.replace import OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY, put_back
 
 _RAW_SIGNS = ("system/incremental/", "framework/pevents/", "system/training_job_end.ts")
 _PRODUCTS = (OUTPUT_NOTEBOOK, OUTPUT_SUMMARY, OUTPUT_PAGE)
@@ -160,3 +160,24 @@ def _may_be_ours(info: ObjectInfo) -> bool:
         return info.size_bytes <= _LARGEST_BYTES
     is_named_so = info.key.endswith((".json", f"/{TIMELINE_FILE}"))
     return is_named_so and info.size_bytes <= MOST_BYTES
+
+
+@contextmanager
+def saved_report(path: str) -> Iterator[Path | None]:
+    """Yield the folder of a saved report: ``path``, ``profiler-report`` below it, or around it.
+
+    The last is for the path of ``report.json`` itself, which may be a link as any that users name.
+
+    Of a report in a bucket it is a copy, which is gone afterwards. Yields ``None`` without one.
+    Results that a killed run had moved aside are put back first.
+    """
+    if is_remote(path):
+        with fetched_report(open_location(path.removesuffix(f"/{REPORT_FILE}"))) as folder:
+            yield folder
+        return
+    place = Path(path)
+    if place.name == REPORT_FILE and place.is_file():
+        place = place.resolve().parent
+    with suppress(OSError):  # where nothing can be renamed nothing is lost either
+        put_back(place.parent if place.name == OUTPUT_FOLDER else place)
+    yield report_folder(place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.pipeline.packed_measurements import PackedMeasurements
+from reportgen.pipeline.work import PackedMeasurements
 from reportgen.results import RuleId
 
 FIRST, SECOND = RuleId("First"), RuleId("Second")

@@ -10,7 +10,7 @@ import pytest
 
 from reportgen.intake import discover, read_aws_folder
 from reportgen.pipeline.compose import compose_report
-from reportgen.pipeline.imports import import_results
+from reportgen.pipeline.from_results import import_results
 from reportgen.pipeline.work import work_on
 from reportgen.report import Report
 from reportgen.rules.registry import BUILTIN_RULES

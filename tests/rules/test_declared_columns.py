@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from reportgen.intake import discover, read, read_aws_folder
-from reportgen.pipeline.imports import import_results
+from reportgen.pipeline.from_results import import_results
 from reportgen.results import ColumnType, RuleResult
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part

@@ -1,4 +1,4 @@
-"""Whether a file is an export of Nsight Systems, by its name and its first bytes."""
+"""Exports of Nsight Systems: known by their names and first bytes, and what they are called."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from reportgen.formats.format import Claim, FileRole, Format
-from reportgen.formats.nsight.names import TABLE_OF_TEXTS
+from reportgen.profile import PartRef
 
 if TYPE_CHECKING:
     from reportgen.formats.kernel_trace.header import TraceHeader
     from reportgen.formats.kernel_trace.tables import TraceTables
+
+TABLE_OF_TEXTS = "StringIds.parquet"
+"""Every folder of Parquet files has it, and it stands for the folder."""
+
+
+def name_of(ref: PartRef) -> str:
+    """Return the path of a part's report: the file, or the folder of Parquet files."""
+    path = PurePosixPath(ref.files[0].key)
+    if path.name != TABLE_OF_TEXTS:
+        return str(path)
+    return str(path.parent) if path.parent.name else PurePosixPath(ref.root).name
+
 
 _SQLITE = b"SQLite format 3\0"
 _CANDIDATE = re.compile(r".*\.(?i:sqlite3?|db)")

@@ -14,7 +14,7 @@ from reportgen.formats.kernel_trace.header import TraceHeader
 from reportgen.formats.kernel_trace.remarks import tell_empty, tell_left_out, tell_numbers
 from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
 from reportgen.formats.nsight.database import SIDES, unfinished
-from reportgen.formats.nsight.names import TABLE_OF_TEXTS, name_of
+from reportgen.formats.nsight.detection import TABLE_OF_TEXTS, name_of
 from reportgen.formats.nsight.source import NsightReport, open_report
 from reportgen.formats.nsight.trace import ReportTrace, read_process
 from reportgen.profile import PartRef, Quality

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+
+from markupsafe import Markup
 
 from reportgen.report import Report
 from reportgen.results import (
@@ -19,7 +21,6 @@ from reportgen.results import (
 from reportgen.text import format_count, plural
 from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext
-from reportgen.views.choices import choice_blocks
 from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks
 from reportgen.views.findings import apart, card_of, cards_of
 from reportgen.views.outline import (
@@ -269,3 +270,29 @@ def _foot(result: RuleResult, file: str) -> Block:
         groups=[{"title": title, "pairs": pairs} for title, pairs in groups.items() if pairs],
         file=file,
     )
+
+
+def choice_blocks(
+    options: Sequence[Exhibit], rule_id: str, draw: Callable[[Exhibit], Block]
+) -> list[Block]:
+    """Return exhibits of which the reader chooses one; a single one stands alone.
+
+    ``options`` are of one group of a rule, the first is shown first. One block has all of them;
+    those that follow have the figures of the charts among them.
+    """
+    drawn = [draw(item) for item in options]
+    choices = [item.place.choice for item in options if item.place.choice is not None]
+    if len(drawn) == 1:
+        return drawn
+    chooser = block_of(
+        "choices",
+        anchor=anchor_of(rule_id, choices[0].group),
+        question=choices[0].question,
+        panes=[(choice.label, block.html) for choice, block in zip(choices, drawn, strict=True)],
+    )
+    figures = [
+        replace(block, html=Markup(), is_for_notebook=True)
+        for block in drawn
+        if block.figure is not None
+    ]
+    return [chooser, *figures]

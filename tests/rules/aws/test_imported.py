@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.formats.sagemaker.rule_results import AWS_RULES
 from reportgen.intake import read_aws_folder
-from reportgen.pipeline.imports import import_results
+from reportgen.pipeline.from_results import import_results
 from reportgen.results import Counters, ReasonCode, RuleId, Severity, Status
 from reportgen.results.codec import decode, encode
 from reportgen.rules.aws.imported import has_gpus, judge_imported, parse_parameters

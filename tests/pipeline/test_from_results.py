@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.formats.sagemaker.rule_results import AwsResult
 from reportgen.intake import AwsFolder
-from reportgen.pipeline.imports import import_results
+from reportgen.pipeline.from_results import import_results
 from reportgen.results import Counters, RuleId
 from reportgen.rules.registry import BUILTIN_RULES
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from reportgen.views.unbroken import unbroken
+from reportgen.views.fragments import unbroken
 
 
 def test_both_ends_of_a_range_are_marked():
