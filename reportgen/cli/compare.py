@@ -96,11 +96,11 @@ def command(
         **passed_on,
     )
     with watching(is_shown=not quiet) as watcher:
-        made = make_comparison(options, watcher)
-    if not quiet or made.comparison.reason:
-        say(f"{made.comparison.headline} {made.comparison.lead}")
-    print_path(str(made.path))
-    return _exit_code(made.comparison, wanted, may_differ=bool(allowed))
+        path, comparison = make_comparison(options, watcher)
+    if not quiet or comparison.reason:
+        say(f"{comparison.headline} {comparison.lead}")
+    print_path(str(path))
+    return _exit_code(comparison, wanted, may_differ=bool(allowed))
 
 
 def _gates(conditions: Sequence[str]) -> Sequence[Gate]:

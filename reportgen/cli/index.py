@@ -49,7 +49,7 @@ def command(
         **({} if processes is None else {"n_processes": processes}),
     )  # fmt: skip
     with watching(is_shown=not quiet) as watcher:
-        made = make_index(options, watcher)
-    if made.index.n_unreadable and not quiet:
-        say(f"{made.index.n_unreadable} could not be read; the page says why.")
-    print_path(str(made.path))
+        page, index = make_index(options, watcher)
+    if index.n_unreadable and not quiet:
+        say(f"{index.n_unreadable} could not be read; the page says why.")
+    print_path(str(page))

@@ -52,8 +52,8 @@ def command(path: str, output: str, quiet: bool, **passed_on: Any) -> None:
 
     options = TimelineOptions(path=path, output=output, **passed_on)
     with watching(is_shown=not quiet) as watcher:
-        made = make_timeline(options, watcher)
-    for remark in () if quiet else made.remarks:
+        _, remarks = make_timeline(options, watcher)
+    for remark in () if quiet else remarks:
         say(remark)
     if output != _STDOUT:
         print_path(output)

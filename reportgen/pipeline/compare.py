@@ -56,16 +56,10 @@ class CompareOptions:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadeComparison:
-    """The product of a run: ``path`` is the page, or without one the JSON."""
-
-    path: Path
-    comparison: Comparison
-
-
-def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison:
+def make_comparison(options: CompareOptions, watcher: Watcher) -> tuple[Path, Comparison]:
     """Compare two jobs and write the comparison: JSON, Markdown, notebook, page, in this order.
+
+    The path is that of the page, or without one of the JSON.
 
     Raises:
         ReportgenError: with the exit code that the command will return.
@@ -88,9 +82,7 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
             for name in made:
                 (staging.folder / name).replace(options.output / name)
     has_page = OutputFormat.HTML in options.formats
-    return MadeComparison(
-        path=options.output / (PAGE if has_page else codec.FILE), comparison=comparison
-    )
+    return options.output / (PAGE if has_page else codec.FILE), comparison
 
 
 def report_of(path: str, watcher: Watcher, *, cycle: int = 1) -> Report:

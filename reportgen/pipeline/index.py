@@ -51,15 +51,7 @@ class IndexOptions:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadeIndex:
-    """The product of a run."""
-
-    path: Path
-    index: Index
-
-
-def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
+def make_index(options: IndexOptions, watcher: Watcher) -> tuple[Path, Index]:
     """List all reports and write the page; unreadable ones are rows with their reason.
 
     Raises:
@@ -84,7 +76,7 @@ def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
             (staging.folder / PAGE).write_text(html, encoding="utf-8")
             for name in (FILE, PAGE):
                 (staging.folder / name).replace(options.output / name)
-    return MadeIndex(path=page, index=index)
+    return page, index
 
 
 def _from(row: JobRow, output: Path) -> JobRow:

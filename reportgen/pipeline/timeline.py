@@ -59,16 +59,8 @@ class TimelineOptions:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadeTimeline:
-    """The file that a run wrote, and remarks for its readers."""
-
-    written: Written
-    remarks: tuple[str, ...] = ()
-
-
-def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
-    """Write the timeline of a job.
+def make_timeline(options: TimelineOptions, watcher: Watcher) -> tuple[Written, list[str]]:
+    """Write the timeline of a job; return what was written, and remarks for its readers.
 
     Raises:
         ReportgenError: with the exit code that the command will return.
@@ -84,7 +76,7 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
         writer = ChromeWriter(stream)
         remarks = write_parts(job, writer, watcher)
         step.text = f"wrote {writer.written.n_slices} slices"
-    return MadeTimeline(written=writer.written, remarks=tuple(remarks))
+    return writer.written, remarks
 
 
 def _listed(path: str, cycle: int) -> JobProfile:

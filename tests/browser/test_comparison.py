@@ -40,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = CompareOptions(
         before=str(folder / "before"), after=str(folder / "after"), output=folder
     )
-    return make_comparison(options, Quiet()).path
+    return make_comparison(options, Quiet())[0]
 
 
 def test_no_word_of_the_waterfall_is_broken_on_a_phone(browser: Any, page: Path) -> None:

@@ -120,9 +120,9 @@ def test_a_job_whose_process_is_killed_costs_no_other_job_its_report(
 
     places = (str(tmp_path / "jobs"),)
     options = IndexOptions(places=places, makes=True, n_processes=1, output=tmp_path / "out")
-    made = make_index(options, listener)
+    _, index = make_index(options, listener)
 
-    problems = {row.job: row.problem for row in made.index.jobs}
+    problems = {row.job: row.problem for row in index.jobs}
     assert "too little memory" in problems["large"]
     assert problems["small"] == "done"
     assert listener.heard == ["1 of 2"]

@@ -72,7 +72,7 @@ def ns(time_us: Any) -> int:
 
 def made(place: Path, output: Path) -> tuple[list[dict[str, Any]], Any]:
     """Export a place; return the events with ``ts`` and ``dur`` in ns, and what was counted."""
-    told = make_timeline(TimelineOptions(path=str(place), output=str(output)), Quiet()).written
+    told, _ = make_timeline(TimelineOptions(path=str(place), output=str(output)), Quiet())
     events, base_ns = events_of(output)
     for event in events:
         event["ts"] = ns(event["ts"]) + base_ns

@@ -16,10 +16,11 @@ from reportgen.formats.kernel_trace import validate
 from reportgen.formats.kernel_trace.columns import TraceColumns
 from reportgen.formats.kernel_trace.joins import bytes_of_calls, launches, pair_flows
 from reportgen.formats.kernel_trace.vocabulary import (
-    input_dims_of,
-    input_types_of,
-    names_of,
-    threads_of,
+    LONGEST_KERNEL_NAME,
+    dims_text,
+    first_floating,
+    id_text,
+    recode,
     tracks_of,
     values_text,
 )
@@ -125,8 +126,10 @@ def _recode(
     raw: dict[str, Columns], columns: TraceColumns
 ) -> tuple[tuple[str, ...], tuple[Thread, ...], tuple[str, ...], tuple[str, ...]]:
     known = columns.vocabularies
-    names, threads = names_of(known), threads_of(known)
-    input_types, input_dims = input_types_of(known), input_dims_of(known)
+    names = recode(masked(printable(name, most=LONGEST_KERNEL_NAME)) for name in known.names)
+    threads = recode(Thread(pid=id_text(pid), tid=id_text(tid)) for pid, tid in known.threads)
+    input_types = recode(map(first_floating, known.input_lists))
+    input_dims = recode(map(dims_text, known.input_dims))
     for table in raw.values():
         if "name" in table:
             table["name"][:] = names.of(table["name"])

@@ -14,7 +14,6 @@ from reportgen.formats.columns import ABSENT, Codes
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kernel_trace.columns import TraceVocabularies
 from reportgen.formats.private_names import masked
-from reportgen.profile import Thread
 
 _FLOATS = re.compile(r"double|float|half", re.IGNORECASE)
 _TEXTS = re.compile(r'"([^"\\]+)"')
@@ -38,49 +37,31 @@ class Recoding:
         return with_absent[column]
 
 
-def names_of(found: TraceVocabularies) -> Recoding:
-    """Return the names, without people's folders, addresses and secrets."""
-    return _recode(masked(printable(name, most=LONGEST_KERNEL_NAME)) for name in found.names)
-
-
-def threads_of(found: TraceVocabularies) -> Recoding:
-    """Return the threads; ids that one event writes as a number and one as text are one."""
-    return _recode(Thread(pid=_id_text(pid), tid=_id_text(tid)) for pid, tid in found.threads)
-
-
-def input_types_of(found: TraceVocabularies) -> Recoding:
-    """Return the first floating types of the lists of input types."""
-    return _recode(first_floating(text) for text in found.input_lists)
-
-
-def input_dims_of(found: TraceVocabularies) -> Recoding:
-    """Return the sizes of the inputs."""
-    return _recode(map(dims_text, found.input_dims))
-
-
 def tracks_of(found: TraceVocabularies) -> tuple[str, ...]:
     """Return the names of counters: their series, and their process where there are several."""
     processes: dict[tuple[Any, Any], set[Any]] = {}
     for name, series, pid in found.tracks:
-        processes.setdefault((name, series), set()).add(_id_text(pid))
+        processes.setdefault((name, series), set()).add(id_text(pid))
     texts = []
     for name, series, pid in found.tracks:
         words = (
             [name] if str(series).casefold() in {"", "value", name.casefold()} else [name, series]
         )
         if len(processes[name, series]) > 1:
-            words.append(f"of process {_id_text(pid)}")
+            words.append(f"of process {id_text(pid)}")
         texts.append(masked(printable(" ".join(map(str, words)))))
     return tuple(texts)
 
 
-def _recode(values: Iterable[Any]) -> Recoding:
+def recode(values: Iterable[Any]) -> Recoding:
+    """Return values, each once, and the code of each; ``None`` is none."""
     codes = Codes()
     recoded = [ABSENT if value is None else codes[value] for value in values]
     return Recoding(values=tuple(codes), codes=np.array(recoded, dtype=np.int32))
 
 
-def _id_text(value: Any) -> str:
+def id_text(value: Any) -> str:
+    """Return the id of a process or thread, which one event writes as a number and one as text."""
     return printable(str(value))[:40]
 
 

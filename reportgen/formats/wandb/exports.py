@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from reportgen.formats.csv_rows import cells_of, instant_in, lines_of, number_in
@@ -91,7 +92,7 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
     """Return the samples of an export."""
     stream = iter(blocks)
     head = next(stream, b"")
-    every = _chained(head, stream)
+    every = chain((head,), stream)
     table = _of_parquet(file, every, problems) if head[:4] == _PARQUET else _of_text(every)
     problems.add(Quality.LINES_BROKEN, file.key, table.n_broken)
     problems.remark(_SAY_SAMPLED, path=file.key)
@@ -100,11 +101,6 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
     add_totals(table.found)
     table.found.progress = progress_by(table.numbers)
     return table.found
-
-
-def _chained(head: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
-    yield head
-    yield from others
 
 
 def _of_text(blocks: Iterable[bytes]) -> _Table:
