@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from reportgen.cli.family import family
-from reportgen.cli.grouped import Grouped
+from reportgen.cli.places import Grouped
 
 PAGE = Path(__file__).resolve().parent / "command-line.md"
 _INTRO = """\

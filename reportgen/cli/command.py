@@ -14,10 +14,10 @@ import click
 
 from reportgen import __version__
 from reportgen.allocation import set_up_memory
-from reportgen.cli.grouped import Grouped
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import (
     FileType,
+    Grouped,
     OutputType,
     bucket_options,
     cycle_option,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options, cycle_option, output_option, theme_option
+from reportgen.cli.places import Grouped, bucket_options, cycle_option, output_option, theme_option
 from reportgen.cli.settings import named_formats
 from reportgen.cli.streams import print_path, say, watching
 

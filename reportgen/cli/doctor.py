@@ -16,8 +16,7 @@ from pathlib import Path
 import click
 
 from reportgen import __version__
-from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options
+from reportgen.cli.places import Grouped, bucket_options
 from reportgen.cli.streams import say
 from reportgen.text import format_bytes
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from reportgen import __version__
-from reportgen.cli.grouped import CONTEXT
+from reportgen.cli.places import CONTEXT
 from reportgen.cli.running import leave_with, run_command
 from reportgen.cli.streams import open_closed_streams
 

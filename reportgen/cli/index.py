@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options, former_option, output_option
+from reportgen.cli.places import Grouped, bucket_options, former_option, output_option
 from reportgen.cli.streams import print_path, say, watching
 
 

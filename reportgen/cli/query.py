@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options
+from reportgen.cli.places import Grouped, bucket_options
 from reportgen.cli.streams import say
 from reportgen.errors import LocationError
 from reportgen.plain_files import refuse_oddity

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from reportgen import __version__
-from reportgen.cli.grouped import CONTEXT
-from reportgen.cli.places import former_option
+from reportgen.cli.places import CONTEXT, former_option
 from reportgen.errors import ConfigError
 
 _SHORTEST_S, _LONGEST_S = 0.1, 60.0

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options, cycle_option, former_option, range_options
+from reportgen.cli.places import Grouped, bucket_options, cycle_option, former_option, range_options
 from reportgen.cli.streams import print_path, say, watching
 
 _STDOUT = "-"

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import OutputType, bucket_options
+from reportgen.cli.places import Grouped, OutputType, bucket_options
 from reportgen.cli.streams import print_path, say, watching
 
 _SHORTEST_S = 1.0

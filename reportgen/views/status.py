@@ -9,8 +9,7 @@ from reportgen.results import Cause, ReasonCode, RuleId, Severity, Status
 from reportgen.text import verb
 from reportgen.views.cell_output import State
 from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_drawn, is_of_traces
-from reportgen.views.profiling import was_asked_for, why_not_recorded
-from reportgen.views.recording import MONITORED_HINT, NO_STEPS_HINT
+from reportgen.views.recording import MONITORED_HINT, NO_STEPS_HINT, was_asked_for, why_not_recorded
 
 NOT_RECORDED, TOO_FEW, DOES_NOT_APPLY = "not recorded", "too few data", "does not apply"
 """The only three words for a check that did not look; docs/glossary.md says what they mean."""

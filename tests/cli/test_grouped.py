@@ -8,7 +8,7 @@ import pytest
 from reportgen.cli import command
 from reportgen.cli.command import _GROUPS
 from reportgen.cli.family import family
-from reportgen.cli.grouped import Grouped
+from reportgen.cli.places import Grouped
 
 
 def test_every_option_of_the_report_stands_under_one_heading() -> None:

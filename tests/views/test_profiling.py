@@ -7,7 +7,7 @@ import pytest
 from reportgen import views
 from reportgen.profiler_config import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.results import ReasonCode
-from reportgen.views.profiling import format_window, profiling_table
+from reportgen.views.recording import format_window, profiling_table
 from reportgen.views.status import hint_of, is_applicable
 from tests.views import reports
 

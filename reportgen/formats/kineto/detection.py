@@ -97,7 +97,7 @@ def worker_in_key(key: str) -> str:
 
 def _read(*part: Any, **options: Any) -> tuple[TraceHeader, TraceTables]:
     """Read a part; the reader is imported where there is a trace."""
-    from reportgen.formats.kineto.reading import read_part
+    from reportgen.formats.kineto.trace_file import read_part
 
     return read_part(*part, **options)
 

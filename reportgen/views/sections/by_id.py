@@ -10,8 +10,7 @@ from reportgen.results import RuleId, Section, Status
 from reportgen.views.cell_output import Block, PageSection, State, headed_section
 from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.outline import about_of, leads_to_rule, section_of, section_with
-from reportgen.views.profiling import why_not_recorded
-from reportgen.views.recording import TRACE_HINT
+from reportgen.views.recording import TRACE_HINT, why_not_recorded
 from reportgen.views.sections import rule
 from reportgen.views.sections.at_a_glance import at_a_glance
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded

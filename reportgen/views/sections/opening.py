@@ -14,8 +14,7 @@ from reportgen.views.facts import facts_of, phases_of, summary_rows
 from reportgen.views.findings import Card, apart, card_of, cards_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.outline import has_dashboard, is_of_traces
-from reportgen.views.profiling import profiling_table
-from reportgen.views.recording import recording_table
+from reportgen.views.recording import profiling_table, recording_table
 from reportgen.views.time_bar import picture_of, whole_lines_of
 from reportgen.views.values import shorten
 from reportgen.views.verdict import named_finding, verdict_of
