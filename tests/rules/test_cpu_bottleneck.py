@@ -230,7 +230,8 @@ def test_what_ran_is_compared_with_what_runs_while_the_gpu_works() -> None:
 def test_neighbours_are_merged_over_one_missing_tick_but_not_over_two() -> None:
     rows = rows_of(run(RULE, node(starved("bbwbwwbwww" * 2)), **SMALL), "intervals")
 
-    assert [row["ticks"] for row in rows] == [3, 1, 3, 1]
+    names = ["3 bottlenecks", "1 bottleneck", "3 bottlenecks", "1 bottleneck"]
+    assert [row["name"] for row in rows] == names
     assert (rows[0]["start_s"], rows[0]["end_s"]) == (START_S, START_S + 24)
     assert rows[0]["lane"] == "algo-1"
 

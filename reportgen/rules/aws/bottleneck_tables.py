@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from reportgen.facts.bottlenecks import GPU_SAMPLE_PARTS, Bottlenecks, stretches_of
 from reportgen.facts.usage import BUSY_ABOVE_PCT, IO_HOT_PCT
-from reportgen.results import Counters, Exhibit, ExhibitKind, Role
+from reportgen.results import Counters, Exhibit, Role
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import col, derived, left_out, ranking, row, table
+from reportgen.rules.kit import Interval, col, derived, intervals, ranking, row, table
 from reportgen.text import format_pct, plural
 from reportgen.units import NS_PER_S
 
-MAX_SPANS = 1000
-"""More stretches than this cannot be distinguished on an axis of time."""
 DURING = " during bottlenecks"
 
 
@@ -115,31 +113,21 @@ def _loop_table(job: Bottlenecks) -> Exhibit:
     )
 
 
-@row
-class _Stretch:
-    """The columns of a ``BottleneckStretch``."""
-
-    lane: str = derived(lambda item: item.node)
-    name: str = derived(lambda item: plural(item.n_ticks, "bottleneck"))
-    start_ns: int = col("s", name="start_s", per=NS_PER_S)
-    end_ns: int = col("s", name="end_s", per=NS_PER_S)
-    node: str = col()
-    device: str | None = derived(lambda _: None)
-    n_ticks: int = col(name="ticks")
-
-
 def _intervals(job: Bottlenecks) -> Exhibit:
-    every = stretches_of(job)
-    longest = sorted(every, key=lambda item: -item.n_ticks)[:MAX_SPANS]
-    longest.sort(key=lambda item: item.start_ns)
-    rest = left_out(" The {shown:n} longest of {every:n}.", shown=len(longest), every=len(every))
-    return table(
-        "intervals",
-        longest,
-        _Stretch,
+    found = [
+        Interval(
+            node=item.node,
+            device="",
+            what=plural(item.n_ticks, "bottleneck"),
+            start_s=item.start_ns / NS_PER_S,
+            end_s=item.end_ns / NS_PER_S,
+        )
+        for item in stretches_of(job)
+    ]
+    return intervals(
+        found,
         title="When bottlenecks happened",
-        caption=f"""Neighbouring bottlenecks are drawn as one interval; one other sample may lie
-            between them. The JSON has each bottleneck.{rest}""",
-        drawn_as=ExhibitKind.SPANS,
+        caption="""Neighbouring bottlenecks are drawn as one interval; one other sample may lie
+            between them. The JSON has each bottleneck.""",
         role=Role.WARNING,
     )
