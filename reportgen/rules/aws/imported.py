@@ -43,22 +43,16 @@ _NEVER: Mapping[str, str] = {
 not look; docs/rules.md has all."""
 _FOLLOWS_LOAD = frozenset({"GPUMemoryIncrease"})
 """The activity of the memory controller rises with any load: a trigger is a reading."""
+SEVERAL = ": it may count several for one datapoint"
 TRIGGERED = Message(
     id="",
     severity=Severity.WARNING,
     title="{rule.title}: SageMaker's rule triggered {counters.rule_triggered:count time}",
     text="""SageMaker's {rule.id} saw {counters.datapoints:count datapoint} and counted
-        {counters.violations:count violation} ({measured:pct}). Its question: {checks} These results
+        {counters.violations:count violation}{part}. Its question: {checks} These results
         do not show what the job lost by it.""",
     advice="",
     unit="% of the datapoints",
-)
-TRIGGERED_SEVERAL = replace(
-    TRIGGERED,
-    text="""SageMaker's {rule.id} saw {counters.datapoints:count datapoint} and counted
-        {counters.violations:count violation}: it may count several for one datapoint. Its question:
-        {checks} These results do not show what the job lost by it.""",
-    unit="violations",
 )
 
 
@@ -113,15 +107,17 @@ def _trigger(rule: AnyRule, counters: Counters) -> results.Finding:
     """Return what SageMaker's rule says by triggering, with its counters."""
     is_share = counters.violations <= counters.datapoints
     percent = 100 * counters.violations / max(counters.datapoints, 1)
+    part = write(" ({of:pct})", of=percent) if is_share else SEVERAL
+    unit = TRIGGERED.unit if is_share else "violations"
     first_check = f"{rule.about.checks.partition('.')[0]}."
     first_advice = f"{rule.about.advice.partition(';')[0].rstrip('.')}."
-    message = TRIGGERED if is_share else TRIGGERED_SEVERAL
-    return replace(message, id=rule.id, advice=first_advice).finding(
+    return replace(TRIGGERED, id=rule.id, unit=unit, advice=first_advice).finding(
         measured=percent if is_share else float(counters.violations),
         severity=Severity.INFO if rule.id in _FOLLOWS_LOAD else None,
         rule=rule,
         checks=first_check,
         counters=counters,
+        part=part,
     )
 
 
