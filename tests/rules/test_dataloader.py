@@ -957,19 +957,23 @@ def test_a_training_process_that_takes_half_of_the_cores_does_not_make_loaders_i
 
 
 @pytest.mark.parametrize(
-    ("job_cores", "is_told"), [(None, True), (3.6, True), (3.5, False)], ids=str
+    ("job_cores", "gpu_pct", "is_told"),
+    [(None, None, True), (3.6, None, True), (3.5, None, False), (None, 97.0, False)],
+    ids=str,
 )
 def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_up(
-    job_cores: float | None, is_told: bool
+    job_cores: float | None, gpu_pct: float | None, is_told: bool
 ) -> None:
     # 100 steps: 20 of 2 s while all cores are busy, 80 of 1 s. Nothing waits. Where other programs
-    # have half a core of the four, they may be the reason.
+    # have half a core of the four, they may be the reason. A GPU that is used all the time loses
+    # nothing.
     slow = step_rows([2.0] * 20, every_s=2.0)
     usual = step_rows([1.0] * 80, start_s=START_S + 40, first=20)
     fetches = [fetch(index, 0.0) for index in range(120)]
     rows = [*slow, *usual, *fetches, setup(0, workers=6, pinned=True)]
     columns = {f"cpu{core}": [100.0] * 40 + [20.0] * 80 for core in range(4)}
     columns |= {} if job_cores is None else {"job_cores": [job_cores] * 40 + [0.8] * 80}
+    columns |= {} if gpu_pct is None else {"gpu0": [gpu_pct] * 120}
     part = replace(
         node(rows, cores=4),
         system=system_table(columns, start_s=START_S + 1, interval_s=1.0),
@@ -983,6 +987,7 @@ def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_u
     assert found.estimate is not None
     assert found.estimate.share_ratio == round(18 / 120, 6), "the first two are warm-up"
     assert "from 6 to 4" in found.advice
+    assert "6 loader processes on 4 cores: more than there are cores." in found.text
 
 
 def test_a_first_step_that_compiles_beside_loaders_that_start_is_no_loss_to_them() -> None:

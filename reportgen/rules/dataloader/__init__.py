@@ -124,17 +124,26 @@ def _copies_at_most(job: NodeLoaders) -> dict[str, float]:
     return {"copies_at_most_ratio": round(most_ratio, 6)}
 
 
+def _too_many(job: NodeLoaders, params: Params) -> dict[str, Any]:
+    """Return the limit that the number of loaders is above: AWS's, or else that of the cores."""
+    _, most = params.limits(len(job.cores))
+    if job.n_loaders <= most:
+        return {"threshold": len(job.cores), "limit": "there are cores"}
+    limit = f"{params.max_threshold:g} % of the cores"
+    return {"threshold": math.floor(round(most, 3)), "limit": limit}
+
+
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     fewest, most = params.limits(len(job.cores))
     few = {"threshold": math.ceil(round(fewest, 3)), "limit_pct": params.min_threshold}
-    many = {"threshold": math.floor(round(most, 3)), "limit_pct": params.max_threshold}
+    many = _too_many(job, params)
     share = {"measured": 100 * job.ratio, "threshold": params.wait_pct}
     seen_in = "loop_share" if job.worst else "loaders"
-    crowded = _is_crowded(job) and 100 * job.crowded_ratio >= params.wait_pct
+    lost, _ = _most_saved(job, max(job.ratio, job.crowded_ratio))
+    crowded = _is_crowded(job) and 100 * min(job.crowded_ratio, lost) >= params.wait_pct
     cause = _cause_of(job, params)
     waits = job.worst is not None and 100 * job.ratio >= params.wait_pct
     if crowded and not (_matters(job, params) and cause is not Cause.TOO_MANY_LOADERS):
-        lost = max(job.ratio, job.crowded_ratio)
         weight = {"severity": kit.fault_severity(lost), "share": lost}
         yield _tell(texts.TOO_MANY, job, params, **many, **weight)
     elif _matters(job, params):

@@ -116,8 +116,8 @@ TOO_MANY = Message(
     id="DL-2",
     cause=Cause.TOO_MANY_LOADERS,
     title="{Loaders} compete for {cores:count core}",
-    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. They slow down
-        each other and the training process.{and_waited}""",
+    text="""{Loaders} on {cores:count core}: more than {limit}. They slow down each other and the
+        training process.{and_waited}""",
     advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     severity=Severity.WARNING,
     unit="loaders",
