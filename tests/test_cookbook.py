@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
 
 from reportgen.cli.index import command as index_command
@@ -27,12 +26,7 @@ def module_of(name: str) -> ModuleType:
     return module
 
 
-def test_the_code_of_the_cookbook_runs(
-    input_bound_job: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_code_of_the_cookbook_runs(input_bound_job: Path, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     healthy = make_job(NAMED_JOBS["healthy"], output=tmp_path / "jobs")
     for job in (input_bound_job, healthy):

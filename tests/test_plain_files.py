@@ -20,9 +20,7 @@ def test_what_the_user_names_may_be_a_link_and_an_entry_may_not(tmp_path: Path) 
         read_entry(tmp_path / "link")
 
 
-def test_nobody_waits_for_a_pipe_nor_reads_a_device(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_waits_for_a_pipe_nor_reads_a_device(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     with socket.socket(socket.AF_UNIX) as server:

@@ -173,9 +173,7 @@ def replaced_once(folder: Path, monkeypatch: pytest.MonkeyPatch, change: Change)
     monkeypatch.setattr("reportgen.store.directory.read_entry", read)
 
 
-def test_a_report_that_is_replaced_while_it_is_read_is_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch):
     before = save(tmp_path / "before", report_of(steps_table(100 * STEPS)))
     after = save(tmp_path / "after", report_of(steps_table(100 * STEPS), name="old"))
 
@@ -189,9 +187,7 @@ def test_a_report_that_is_replaced_while_it_is_read_is_read_again(
     assert comparison.verdict == "slower"
 
 
-def test_a_report_that_vanishes_while_it_is_read_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_vanishes_while_it_is_read_leaves_nothing_behind(tmp_path: Path, monkeypatch):
     before = save(tmp_path / "before", report_of(steps_table(100 * STEPS)))
     after = save(tmp_path / "after", report_of(steps_table(100 * STEPS)))
 

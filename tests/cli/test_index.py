@@ -110,9 +110,7 @@ class Listener:
         self.heard.append(text)
 
 
-def test_a_job_whose_process_is_killed_costs_no_other_job_its_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_whose_process_is_killed_costs_no_other_job_its_report(tmp_path: Path, monkeypatch):
     for name in ("large", "small"):
         write_system(tmp_path / "jobs" / name, {"gpu0": [50.0] * 3})
     monkeypatch.setattr("reportgen.pipeline.index._report", killed_if_large)

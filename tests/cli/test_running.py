@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import click
-import pytest
 
 from reportgen.cli.running import run_command
 
 
-def test_a_missing_package_is_named_with_its_pip_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named_with_its_pip_line(capsys, monkeypatch) -> None:
     @click.command()
     def command() -> None:
         raise ModuleNotFoundError("No module named 'botocore'", name="botocore.session")

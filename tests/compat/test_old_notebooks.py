@@ -92,9 +92,7 @@ def test_a_window_restricts_the_batches(tmp_path: Path) -> None:
     assert len(both.data) == 3
 
 
-def test_the_timeline_says_what_ran_between_two_of_its_samples(
-    small: TrainingJob, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_timeline_says_what_ran_between_two_of_its_samples(small: TrainingJob, capsys) -> None:
     """The cell of AWS's post: ``view_timeline_charts.find_time_annotations([13527,13548])``."""
     system, framework = small.get_systems_metrics_reader(), small.get_framework_metrics_reader()
     system.refresh_event_file_list()

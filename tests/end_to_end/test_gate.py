@@ -61,9 +61,7 @@ def imported(
 
 @pytest.mark.parametrize("source", ["raw", "saved", "imported"])
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_gate_closes_at_its_level_and_above(
-    tmp_path: Path, request: pytest.FixtureRequest, source: str, level: str
-) -> None:
+def test_the_gate_closes_at_its_level_and_above(tmp_path: Path, request, source, level) -> None:
     jobs: dict[str, Arguments] = request.getfixturevalue(source)
     for worst, arguments in jobs.items():
         out = tmp_path / worst

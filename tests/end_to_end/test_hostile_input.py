@@ -46,9 +46,7 @@ def report_in(folder: Path) -> dict[str, Any]:
     return tree
 
 
-def test_pipes_devices_and_links_are_named_and_never_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pipes_devices_and_links_are_named_and_never_opened(tmp_path: Path, monkeypatch) -> None:
     job = plain_job(tmp_path / "job")
     system = job / "profiler-output" / "system"
     minutes = next(system.rglob("*.algo-1.json")).parent

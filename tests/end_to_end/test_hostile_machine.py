@@ -87,9 +87,7 @@ def test_too_little_memory_is_a_message(job: Path, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.notebook
-def test_sigterm_leaves_neither_kernel_nor_folders(
-    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sigterm_leaves_neither_kernel_nor_folders(job: Path, tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "t").mkdir()
     process = subprocess.Popen(
         [sys.executable, "-m", "reportgen", str(job), "-o", "out"],
@@ -115,9 +113,7 @@ def test_sigterm_leaves_neither_kernel_nor_folders(
 _OF_A_SUMMARY = ["profiler-report", "profiler-report.md"]
 
 
-def test_folders_of_a_killed_run_in_tmpdir_go_with_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_a_killed_run_in_tmpdir_go_with_the_next(tmp_path: Path, monkeypatch) -> None:
     there = in_temporary(monkeypatch, tmp_path / "t")
     left = there / "reportgen-scratch-abc"
     (left / "inside").mkdir(parents=True)
@@ -149,9 +145,7 @@ PLUGINS = {
 
 
 @pytest.mark.parametrize("name", PLUGINS)
-def test_a_plugin_that_ends_the_program_is_a_message(
-    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_plugin_that_ends_the_program_is_a_message(job: Path, tmp_path: Path, monkeypatch, name):
     (tmp_path / f"plugin_{name}.py").write_text(PLUGINS[name])
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)
@@ -185,9 +179,7 @@ def test_a_pipe_as_an_option_is_refused(job: Path, tmp_path: Path, option: str) 
 
 
 @pytest.mark.notebook
-def test_templates_of_the_user_are_not_merged_with_ours(
-    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_templates_of_the_user_are_not_merged_with_ours(job: Path, tmp_path: Path, monkeypatch):
     mine = tmp_path / "jupyter" / "nbconvert" / "templates" / "page"
     mine.mkdir(parents=True)
     runs = {"type": "nbconvert.no_such_thing", "enabled": True}

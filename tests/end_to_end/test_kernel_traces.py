@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.builders import START_S, write_system
-from tests.docs_commands import ROOT
 from tests.end_to_end.command import run_command
 from tests.traces import START_US, header, kernel, ranked, small_events, trace_text, write_trace
 
@@ -41,12 +39,6 @@ def test_two_ranks_are_one_report(tmp_path: Path) -> None:
     assert report["summary"]["training_loop_duration_in_seconds"] == pytest.approx(0.0002)
     assert report["data_quality"]["files_read"] == 2
     assert "LowGPUUtilization" not in report["rules"]
-
-
-def test_a_single_file_of_several_ranks_may_be_reported_beside_itself(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "sample_data" / "nsight_reports" / "training.sqlite", tmp_path)
-    done = run_command("training.sqlite", "--format", "json", cwd=tmp_path)
-    assert done.code == 0, done.stderr
 
 
 def test_a_single_trace_may_be_reported_beside_itself(tmp_path: Path) -> None:

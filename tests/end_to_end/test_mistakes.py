@@ -42,12 +42,6 @@ def test_the_name_of_another_command_in_the_place_of_a_job(tmp_path: Path) -> No
     assert_refused(run_command("compare", cwd=tmp_path), 1, "profiler-output")
 
 
-def test_two_jobs_are_both_named(tmp_path: Path, input_bound_job: Path) -> None:
-    copied(input_bound_job, tmp_path / "jobs" / "first")
-    copied(input_bound_job, tmp_path / "jobs" / "second")
-    assert_refused(run_command("jobs", cwd=tmp_path), 2, "first", "second")
-
-
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -98,14 +92,6 @@ def test_an_output_that_cannot_be_written(tmp_path: Path, input_bound_job: Path)
 def test_an_output_below_a_file_cannot_be_made(tmp_path: Path, input_bound_job: Path) -> None:
     (tmp_path / "file").write_text("")
     assert_refused(run_command(input_bound_job, "-o", "file/below", cwd=tmp_path), 1, "below")
-
-
-def test_a_notebook_without_parameters_is_refused(tmp_path: Path, input_bound_job: Path) -> None:
-    (tmp_path / "n.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, '
-                                      '"nbformat_minor": 5}')  # fmt: skip
-    run = run_command(input_bound_job, "--notebook", "n.ipynb", cwd=tmp_path)
-    assert_refused(run, 1, "n.ipynb", "parameters")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["n.ipynb"]
 
 
 def test_version_and_help(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reportgen.units import iso_utc
-from sample_data.python_profiles import write_profile, write_python_profiles
+from sample_data.python_profiles import write_python_profiles
 from tests.builders import START_S, ns, write_system
 from tests.end_to_end.command import run_here
 from tests.schemas import assert_valid
@@ -51,27 +51,6 @@ def test_profiles_alone_make_a_report(tmp_path: Path) -> None:
     assert told["report"]["job"]["clock"] == "unix"
     assert told["report"]["summary"]["start_time"] == iso_utc(ns(START_S))
     assert told["report"]["summary"]["job_duration_in_seconds"] == 2.0
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff" * 100, b"(\xff\xff\xff\x7f"])
-def test_a_hostile_profile_costs_nothing_but_itself(tmp_path: Path, content: bytes) -> None:
-    job = tmp_path / "job"
-    write_profiles(job)
-    start, end = f"train-9-stepstart-{T}", f"train-9-stepend-{T + 1}"
-    write_profile(job / "profiler-output", content, start=start, end=end)
-    told = made(job, tmp_path / "out")
-    assert told["PythonFunctions"]["reportgen"]["metrics"]["profiles"] == 4
-    assert told["report"]["data_quality"]["files_skipped"] == 1
-
-
-def test_the_configuration_says_why_there_are_no_python_profiles(tmp_path: Path) -> None:
-    job, config = tmp_path / "job", tmp_path / "asked.json"
-    write_system(job, {"gpu0": [50.0] * 20})
-    config.write_text(json.dumps({"ProfilingIntervalInMillis": 500, "ProfilingParameters": {}}))
-    told = made(job, tmp_path / "out", "--profiler-config", str(config))
-    assert told["report"]["profiling"]["interval_ms"] == 500
-    assert told["PythonFunctions"]["reportgen"]["status"] == "skipped"
-    assert_valid(tmp_path / "out" / "profiler-report")
 
 
 @needs_shared_data

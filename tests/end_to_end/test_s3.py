@@ -132,18 +132,6 @@ def test_what_was_made_before_is_replaced_and_what_was_left_over_is_cleaned_up(
     ]
 
 
-def test_json_alone_goes_into_a_bucket(s3: Bucket, job: str, tmp_path: Path) -> None:
-    run = run_command(job, "--output", f"{s3.url}/json", "--format", "json", "--rules", "BatchSize",
-        "--quiet", cwd=tmp_path)  # fmt: skip
-
-    assert (run.code, run.stderr) == (0, "")
-    assert run.stdout == f"{s3.url}/json/profiler-report/report.json\n"
-    assert s3.keys("json/") == [
-        "json/profiler-report/BatchSize.json",
-        "json/profiler-report/report.json",
-    ]
-
-
 def test_an_edited_notebook_in_a_bucket_is_only_replaced_by_force(
     s3: Bucket, job: str, tmp_path: Path
 ) -> None:

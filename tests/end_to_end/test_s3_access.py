@@ -78,9 +78,7 @@ def test_a_region_that_is_named_wins_over_that_of_the_bucket(
     assert signers(bucket, run) == {("AKIDEXAMPLE", "ap-south-1")}
 
 
-def test_the_address_of_a_store_can_be_named(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_address_of_a_store_can_be_named(bucket: Bucket, tmp_path: Path, monkeypatch) -> None:
     address = os.environ["AWS_ENDPOINT_URL"]
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     run = report(bucket, "--endpoint-url", f"{address}/", cwd=tmp_path)
@@ -95,9 +93,7 @@ def test_what_is_no_address_is_wrong_usage(bucket: Bucket, tmp_path: Path, addre
     assert "zSECRET" not in run.stderr
 
 
-def test_a_public_bucket_is_read_without_credentials(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_public_bucket_is_read_without_credentials(bucket: Bucket, tmp_path: Path, monkeypatch):
     bucket.client.put_bucket_acl(Bucket=bucket.name, ACL="public-read")
     for key in bucket.keys("job/"):
         bucket.client.put_object_acl(Bucket=bucket.name, Key=key, ACL="public-read")

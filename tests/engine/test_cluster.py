@@ -174,9 +174,7 @@ def test_a_worker_with_another_version_is_named(cluster: Cluster, monkeypatch: p
         DaskExecutor(address=cluster.address).map(abs, [1])
 
 
-def test_a_plugin_is_found_in_its_folder_or_refused(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plugin_is_found_in_its_folder_or_refused(cluster: Cluster, tmp_path: Path, monkeypatch):
     (tmp_path / "rules_of_mine.py").write_text("def double(n): return 2 * n\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     from rules_of_mine import double  # type: ignore[import-not-found]  # written above

@@ -29,9 +29,7 @@ def test_the_source_of_a_module_counts(tmp_path: Path, monkeypatch: pytest.Monke
     assert software(("no.such.module",))["no.such.module"] == "source not installed"
 
 
-def test_a_source_that_may_not_be_read_is_said_to_be_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_that_may_not_be_read_is_said_to_be_so(tmp_path: Path, monkeypatch) -> None:
     """A process without rights runs modules that were loaded before it gave them away."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     (tmp_path / "closed_module.py").write_text("A = 1\n")

@@ -9,7 +9,6 @@ import pytest
 
 from tests.builders import (
     START_S,
-    pack_hour,
     read_job,
     system_line,
     timeline_lines,
@@ -61,20 +60,3 @@ def test_a_damaged_job_is_read_from_a_bucket_as_from_disk(s3: Bucket, damaged_jo
     assert disk.spans.names == bucket.spans.names
     np.testing.assert_array_equal(disk.spans.start_ns, bucket.spans.start_ns)
     np.testing.assert_array_equal(disk.spans.end_ns, bucket.spans.end_ns)
-
-
-@pytest.mark.usefixtures("each_reader")
-@pytest.mark.parametrize("is_cut", [False, True])
-def test_packed_hours_are_read_from_a_bucket_as_from_disk(is_cut, s3: Bucket, tmp_path: Path):
-    lines = [system_line("gpu0", tick % 100, START_S + tick / 2) for tick in range(2_000)]
-    hour = write_minute(tmp_path / "job", lines).parent
-    pack_hour(hour)
-    (packed,) = hour.iterdir()
-    if is_cut:
-        packed.write_bytes(packed.read_bytes()[:-400])
-    s3.put_folder(tmp_path / "job", "job")
-    disk, bucket = read_job(str(tmp_path / "job")), read_job(f"{s3.url}/job")
-
-    assert bucket.notes == disk.notes
-    assert 0 < bucket.system.n_samples <= 2_000
-    np.testing.assert_array_equal(values_of(disk.system), values_of(bucket.system))

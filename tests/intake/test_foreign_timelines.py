@@ -70,18 +70,6 @@ def test_horovods_timeline_beside_a_job_keeps_its_own_clock(tmp_path: Path) -> N
     assert any("written by Horovod itself" in note.text for note in job.notes)
 
 
-def test_a_timeline_that_stops_in_a_line_loses_that_line(tmp_path: Path) -> None:
-    path = tmp_path / "timeline.json"
-    content = horovod_bytes(negotiation_lines(late_rank(3)))
-    path.write_bytes(content[: content.rindex(b'"ALLREDUCE"') + 4])
-    (profile,) = read(path)
-    names = [profile.spans.names[code] for code in profile.spans.name]
-    assert names.count("NEGOTIATE_ALLREDUCE") == 3
-    assert names.count("ALLREDUCE") == 2
-    assert said(profile, Quality.LINES_BROKEN) == 1
-    assert said(profile, Quality.BYTES_LOST) > 0
-
-
 def test_a_negotiation_that_nobody_saw_end_is_counted_not_measured(tmp_path: Path) -> None:
     path = tmp_path / "timeline.json"
     lines = negotiation_lines(late_rank(2))

@@ -105,9 +105,7 @@ def test_times_below_nothing_count_as_nothing(tmp_path: Path) -> None:
     assert read(tmp_path)[0].python.own_s.tolist() == [0.0]
 
 
-def test_after_profiles_that_take_too_long_the_others_are_not_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_profiles_that_take_too_long_the_others_are_not_tried(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(reading, "_SECONDS_EACH", 0.0)
     for second in range(5):
         profiled(tmp_path, second)

@@ -233,9 +233,7 @@ def test_lines_that_name_another_node_belong_to_the_file_s_node(tmp_path: Path) 
     )
 
 
-def test_an_instant_that_ends_in_the_next_file_is_one_tick(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_instant_that_ends_in_the_next_file_is_one_tick(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(system, "BLOCK_BYTES", 1)
     edge_s = START_S + 60
     first = [system_line("gpu0", tick % 9, START_S + tick / 2 + 0.4999) for tick in range(120)]
@@ -257,9 +255,7 @@ def test_blocks_do_not_change_the_table(tmp_path: Path, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(values_of(cut), values_of(whole))
 
 
-def test_late_samples_find_their_place_in_an_earlier_block(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_samples_find_their_place_in_an_earlier_block(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(system, "BLOCK_BYTES", 1)
     first = [system_line("gpu0", tick % 50, START_S + tick / 2) for tick in range(120)]
     late = system_line("cpu0", 33, START_S + 5.0003)

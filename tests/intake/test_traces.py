@@ -110,13 +110,6 @@ def test_files_without_a_rank_are_numbered_in_order(tmp_path: Path) -> None:
     assert ranks_of(tmp_path) == [(0, "a.json", False), (1, "b.json", False)]
 
 
-def test_files_without_a_rank_take_free_numbers(tmp_path: Path) -> None:
-    write_trace(tmp_path / "rank0.json", trace_text())
-    write_trace(tmp_path / "x.json", trace_text())
-
-    assert ranks_of(tmp_path) == [(0, "rank0.json", True), (1, "x.json", False)]
-
-
 def test_of_several_cycles_the_newest_whole_one_is_read_unless_another_is_chosen(tmp_path: Path):
     for rank in range(2):
         for stamp in (1694128201545, 1694128301545):
@@ -137,15 +130,6 @@ def test_of_several_cycles_the_newest_whole_one_is_read_unless_another_is_chosen
     ]  # fmt: skip
     with pytest.raises(ConfigError, match="2 recorded cycles"):
         discover(str(tmp_path), cycle=3)
-
-
-def test_cycles_without_times_are_counted_by_their_names(tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        write_trace(tmp_path / f"rank0_{name}.json", ranked(0))
-
-    keys = [discover(str(tmp_path), cycle=at).parts[0].files[0].key for at in (1, 2, 3)]
-
-    assert keys == ["rank0_c.json", "rank0_b.json", "rank0_a.json"]
 
 
 def test_cycles_of_one_process_are_recordings_of_one_rank(tmp_path: Path) -> None:
@@ -308,9 +292,7 @@ def test_addresses_and_secrets_in_names_are_masked(tmp_path: Path) -> None:
     assert "upload for …@… with api_key=…, step=7" in trace.names
 
 
-def test_files_beyond_those_that_are_opened_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_beyond_those_that_are_opened_are_counted(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("reportgen.intake.listing.MAX_LOOKED_INTO", 2)
     for number in range(3):
         write_trace(tmp_path / f"rank{number}.json", ranked(number, world_size=3))

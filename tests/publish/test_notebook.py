@@ -69,9 +69,7 @@ def test_a_notebook_runs_with_the_parameter_that_its_author_set(
 
 
 @pytest.mark.notebook
-def test_what_python_runs_at_somebodys_prompt_is_not_run_in_the_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_python_runs_at_somebodys_prompt_is_not_run_in_the_kernel(tmp_path: Path, monkeypatch):
     startup = tmp_path / "startup.py"
     startup.write_text("import os\nos.chdir('/')")
     monkeypatch.setenv("PYTHONSTARTUP", str(startup))
@@ -84,9 +82,7 @@ def test_what_python_runs_at_somebodys_prompt_is_not_run_in_the_kernel(
     assert tree["cells"][-1]["outputs"][0]["text"] == [f"{tmp_path.resolve()}\n"]
 
 
-def test_packages_that_do_not_fit_together_are_a_message_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_that_do_not_fit_together_are_a_message_at_once(tmp_path: Path, monkeypatch):
     def import_half_a_package() -> None:
         raise AttributeError("module 'jinja2' has no attribute 'contextfilter'")
 
@@ -231,9 +227,7 @@ def test_what_is_no_notebook_is_named(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.notebook
-def test_a_long_folder_for_temporary_files_is_no_obstacle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_folder_for_temporary_files_is_no_obstacle(tmp_path: Path, monkeypatch) -> None:
     deep = tmp_path / ("d" * 120)
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
@@ -245,9 +239,7 @@ def test_a_long_folder_for_temporary_files_is_no_obstacle(
 
 
 @pytest.mark.notebook
-def test_reports_made_one_after_another_print_nothing_of_their_kernels(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_reports_made_one_after_another_print_nothing_of_their_kernels(tmp_path: Path, caplog):
     source = write_notebook(tmp_path / "n.ipynb", "print(1)")
     with closing(ReadyKernel()) as ready:
         ready.start(tmp_path)

@@ -45,9 +45,7 @@ def test_another_machine_is_another_node(tmp_path: Path, monkeypatch: pytest.Mon
     assert again.clock == first.clock != other.clock
 
 
-def test_a_claim_that_was_never_written_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_that_was_never_written_is_passed_over(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(folder_module, "_EMPTY_FOR_S", 0.05)
     nodes = tmp_path / "recorder" / "nodes"
     nodes.mkdir(parents=True)
@@ -98,9 +96,7 @@ def test_this_process_is_alive_since_it_began() -> None:
     assert not is_alive(os.getpid(), "0")
 
 
-def test_a_full_folder_costs_the_ticks_that_do_not_fit_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_folder_costs_the_ticks_that_do_not_fit_and_no_other(tmp_path: Path, monkeypatch):
     files = MinuteFiles(tmp_path, "node-1")
     files.write("one\n", 0)
     real_write = os.write

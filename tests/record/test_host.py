@@ -49,9 +49,7 @@ def test_each_of_96_cores_has_its_use_and_its_wait(large: Machine) -> None:
     assert len([key for key in second if key[1] == "CPUUtilization"]) == 96
 
 
-def test_a_system_that_does_not_count_waiting_for_io_has_none(
-    large: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_system_that_does_not_count_waiting_for_io_has_none(large: Machine, monkeypatch) -> None:
     ticks = iter(([1.0, 9.0], [2.0, 12.0], [3.0, 15.0]))
 
     def times(**_: object) -> list[SimpleNamespace]:

@@ -7,7 +7,6 @@ import stat
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from reportgen.profile import SystemTable
 from reportgen.record.minute_files import MinuteFiles
@@ -75,9 +74,7 @@ def test_nothing_is_added_to_a_packed_file_that_a_kill_may_have_cut_off(tmp_path
     assert system(tmp_path).n_ticks >= 60
 
 
-def test_a_minute_that_cannot_be_packed_stays_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_minute_that_cannot_be_packed_stays_as_it_is(tmp_path: Path, monkeypatch) -> None:
     files = written(tmp_path, range(0, 60, 2))
     with monkeypatch.context() as patch:
         patch.setattr("gzip.compress", _fail)

@@ -95,9 +95,7 @@ def _other_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
 
 
-def test_a_with_block_in_such_a_folder_runs_without_a_recording(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_with_block_in_such_a_folder_runs_without_a_recording(tmp_path: Path, monkeypatch, capfd):
     tmp_path.chmod(0o777)
     _other_user(monkeypatch)
     with recording(out=tmp_path):
@@ -118,9 +116,7 @@ def test_a_folder_of_another_user_that_nobody_else_writes_to_is_taken(
     assert open_recording(tmp_path, with_host_name=False).node == "node-1"
 
 
-def test_a_new_folder_where_everybody_writes_is_our_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_folder_where_everybody_writes_is_our_own(tmp_path: Path, monkeypatch) -> None:
     tmp_path.chmod(0o1777)
     assert open_recording(tmp_path / "new", with_host_name=False).node == "node-1"
 

@@ -124,8 +124,6 @@ def test_rules_that_are_part_of_another_one_are_known_by_their_former_names() ->
 
 
 @pytest.mark.parametrize("key", ["NetworkBottleneck.patience", "networkbottleneck_PATIENCE"])
-def test_a_parameter_that_a_rule_once_had_changes_nothing_and_is_named(
-    key: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_parameter_that_a_rule_once_had_changes_nothing_and_is_named(key, caplog) -> None:
     assert resolve_params(BUILTIN_RULES, {key: 5}) == resolve_params(BUILTIN_RULES, {})
     assert f"{key} has no effect any more." in caplog.text

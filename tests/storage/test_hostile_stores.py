@@ -130,9 +130,7 @@ def said_in_bounds(store: type[Store], folder: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("store", [EndlessPage, EndlessError])
-def test_an_answer_to_a_list_that_does_not_end_is_given_up(
-    store: type[Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_to_a_list_that_does_not_end_is_given_up(store, tmp_path: Path, monkeypatch):
     said = said_in_bounds(store, tmp_path, monkeypatch)
     assert "s3://b/p lists" in said
     assert "a page of hundreds of megabytes" in said
@@ -140,9 +138,7 @@ def test_an_answer_to_a_list_that_does_not_end_is_given_up(
 
 
 @pytest.mark.parametrize("store", [Claiming, ClaimingMoreThanListed])
-def test_no_room_is_made_for_what_a_store_claims_to_send(
-    store: type[Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_room_is_made_for_what_a_store_claims_to_send(store, tmp_path: Path, monkeypatch):
     assert "not one readable sample or event" in said_in_bounds(store, tmp_path, monkeypatch)
 
     with serving(store) as port:

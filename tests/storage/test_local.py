@@ -39,9 +39,7 @@ def test_links_are_listed_with_a_problem_and_never_followed(tmp_path: Path) -> N
     ]
 
 
-def test_a_tilde_is_the_home_of_somebody_or_a_name_like_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tilde_is_the_home_of_somebody_or_a_name_like_others(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert at_home("~/job") == tmp_path / "job"
     assert at_home("~nobody-of-that-name/job") == Path("~nobody-of-that-name/job")

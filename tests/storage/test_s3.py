@@ -11,7 +11,7 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import LocationError, PlaceError
-from reportgen.profile import Quality, RankTrace
+from reportgen.profile import Quality
 from reportgen.storage import open_location, read_blocks
 from reportgen.storage.s3_access import region_of
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
@@ -49,9 +49,7 @@ def test_many_objects_come_in_the_order_of_their_keys(s3: Bucket) -> None:
     assert list(open_location(s3.url).read_many(keys)) == [key.encode() for key in keys]
 
 
-def test_the_region_of_a_bucket_is_asked_from_the_store(
-    s3: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_region_of_a_bucket_is_asked_from_the_store(s3: Bucket, monkeypatch) -> None:
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     assert region_of(s3.name) == "eu-central-1"
 
@@ -150,12 +148,6 @@ def test_folders_that_the_console_made_are_not_files_of_the_job(s3: Bucket, tmp_
     assert intake.read_node(job.parts[0]).system.n_samples == 2
 
 
-def test_job_name_and_source_are_those_of_the_address(s3: Bucket, tmp_path: Path) -> None:
-    two_minutes(s3, tmp_path)
-    info = intake.discover(f"{s3.url}/job/profiler-output/").info
-    assert (info.name, info.source) == ("job", f"{s3.url}/job/profiler-output/")
-
-
 def test_a_part_of_an_object_is_read_and_blocks_make_the_whole(s3: Bucket) -> None:
     s3.put("big", BIG)
     s3.put("empty", b"")
@@ -167,14 +159,3 @@ def test_a_part_of_an_object_is_read_and_blocks_make_the_whole(s3: Bucket) -> No
         location.read_range("gone", 0, 5)
     with pytest.raises(LocationError, match="is empty"):
         location.read_range("empty", 0, 300)
-
-
-def test_kernel_traces_are_read_from_a_bucket(s3: Bucket) -> None:
-    for rank in range(2):
-        s3.put(f"run/rank{rank}.json.gz", gzip.compress(ranked(rank).encode()))
-    folder = intake.discover(f"{s3.url}/run")
-    assert [part.rank for part in folder.parts] == [0, 1]
-    single = intake.discover(f"{s3.url}/run/rank1.json.gz")
-    (trace,) = [intake.read(part) for part in single.parts]
-    assert isinstance(trace, RankTrace)
-    assert (trace.rank, trace.gpu_ops.duration_ns.tolist()) == (1, [30_000] * 4)

@@ -72,9 +72,7 @@ def test_keys_of_a_role_are_asked_for_again_before_they_end(
     assert set(bucket.trouble.signers) > before
 
 
-def test_a_silent_metadata_address_is_not_waited_for(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_silent_metadata_address_is_not_waited_for(bucket: Bucket, monkeypatch, tmp_path: Path):
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
     write_aws(tmp_path, "config", "[default]\nregion = eu-central-1\n")
     with socket.create_server(("127.0.0.1", 0)) as silent:

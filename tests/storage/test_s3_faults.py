@@ -48,9 +48,7 @@ def test_drops_delays_and_throttling_together_lose_nothing(job: Bucket) -> None:
     assert (troubled.system.tick_ns == whole.system.tick_ns).all()
 
 
-def test_connections_that_hang_are_given_up_and_opened_again(
-    job: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_that_hang_are_given_up_and_opened_again(job: Bucket, monkeypatch) -> None:
     monkeypatch.setattr("reportgen.storage.s3._SILENCE", timedelta(seconds=0.5))
     whole = read(job)
     job.trouble.hangs = 4

@@ -83,9 +83,7 @@ def test_a_run_that_begins_beside_another_spares_its_folder_from_the_first_momen
         assert staging.folder.is_dir()
 
 
-def test_an_interrupt_as_soon_as_the_folder_is_there_leaves_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_as_soon_as_the_folder_is_there_leaves_none(tmp_path: Path, monkeypatch):
     mkdir = os.mkdir
 
     def make_and_interrupt(path: Path, mode: int = 0o777) -> None:

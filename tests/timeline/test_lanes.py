@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from reportgen.intake import discover, read
 from reportgen.rules.kernel_time import RULE as KERNEL_TIME
-from reportgen.timeline import lanes_of, stage, timeline_of
+from reportgen.timeline import lanes_of
 from reportgen.timeline.lanes import MOST_ALIKE, MOST_ROWS, grouped, rows_of, strips_of
-from tests.builders import known, node_profile
+from tests.builders import known
 from tests.rules.samples import column, run
-from tests.timeline.reading import read_file
-from tests.traces import kernel, launch, read_text, span, trace_text, write_trace
+from tests.traces import kernel, launch, span, trace_text, write_trace
 
 
 def traced(path: Path, text: str) -> Any:
@@ -194,21 +193,6 @@ def test_strips_have_the_families_that_tables_give_them(tmp_path: Path) -> None:
     assert told["annotations", "nccl:all_reduce"] == "annotations"
 
 
-def test_negative_values_of_counters_stay(tmp_path: Path) -> None:
-    events = [
-        launch(0, 1),
-        *(counter("drift", at, ms=it) for at, it in ((1, -2.5), (2, 1), (3, -4))),
-    ]
-    trace = traced(tmp_path / "c.pt.trace.json", trace_text(events))
-    stage(lanes_of(trace), tmp_path / "staged")
-
-    file = read_file(b"".join(timeline_of([tmp_path / "staged"], [])))
-
-    (lane,) = (it for it in file.header["lanes"] if it["label"].startswith("drift"))
-    assert (lane["least"], lane["most"]) == (-4, 1)
-    assert [value for _, value in file.values(lane)] == [-2.5, 1, -4]
-
-
 @pytest.mark.parametrize(
     ("name", "host"),
     [
@@ -222,46 +206,12 @@ def test_names_of_tensorboard_tell_the_machine(name: str, host: str, tmp_path: P
     assert lanes_of(trace).host == host
 
 
-def test_traffic_of_a_node_is_called_by_what_it_is() -> None:
-    columns = {"receive": [1.0, 2.0], "transmit": [3.0, 4.0]}
-    lanes = lanes_of(node_profile(columns)).lanes
-
-    assert [lane.label for lane in lanes if lane.kind == "counter"] == [
-        "network receive",
-        "network transmit",
-    ]
-
-
 def test_gpu_counters_are_called_as_people_say_and_have_their_units() -> None:
     lanes = lanes_of(node_profile({"gpu0_watts": [70.0, 300.0], "gpu0_mhz": [1e3, 1.4e3]})).lanes
     assert [(lane.label, lane.track.unit) for lane in lanes if lane.track] == [
         ("GPU clock", "MHz"),
         ("GPU power", "W"),
     ]
-
-
-def test_counters_change_no_other_table() -> None:
-    events = [launch(0, 1), kernel(10, 4, 1)]
-    early = {"ph": "C", "name": "x", "pid": 0, "ts": 5.0, "args": {"y": 1}}
-    plain = read_text(trace_text(events)).tables
-    counted = read_text(trace_text([early, *events])).tables
-    assert counted.origin_ns == plain.origin_ns
-    assert counted.gpu_ops.start_ns.tolist() == plain.gpu_ops.start_ns.tolist()
-    assert counted.bad_times == plain.bad_times
-
-
-def test_threads_and_streams_without_end_share_lanes(tmp_path: Path) -> None:
-    events = [kernel(at, 1, at + 1, stream=at) for at in range(300)]
-    events += [span("cpu_op", "aten::add", at, 1, tid=10_000 + at) for at in range(300)]
-    lanes = lanes_of(traced(tmp_path / "many.pt.trace.json", trace_text(events))).lanes
-
-    table = [(lane.kind.value, lane.label, lane.n_events) for lane in lanes]
-
-    assert sum(n for kind, _, n in table if kind == "stream") == 300
-    assert sum(n for kind, _, n in table if kind == "thread") == 300
-    assert len(table) <= 2 * MOST_ALIKE + 5
-    assert ("stream", "253 further streams", 253) in table
-    assert ("thread", "253 further threads", 253) in table
 
 
 def test_a_hundred_thousand_overlapping_events_find_rows() -> None:

@@ -27,12 +27,6 @@ def slices_of(folder: Path, more: Sequence[Event] = ()) -> dict[str, Any]:
     return {event["name"]: event for event in written if event["ph"] == "X"}
 
 
-def test_ids_are_arguments_of_the_events_that_have_them(tmp_path: Path) -> None:
-    found = slices_of(tmp_path)
-    assert found["linear"]["args"] == {"External id": 7}
-    assert "args" not in found["relu"]
-
-
 def test_operators_say_the_sizes_of_their_inputs_and_copies_what_they_moved(tmp_path: Path) -> None:
     types = ["c10::Half", "", "c10::Half"]
     inputs: Event = {"Input_Dims": [[8, 64], [], [64]], "Input_type": types}

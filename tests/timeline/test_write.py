@@ -14,7 +14,7 @@ import pytest
 from reportgen.results.timeline_file import Family
 from reportgen.timeline import FindingMark, stage, timeline_of, write
 from reportgen.timeline.lanes import CounterTrack, Lane, LaneKind, LaneSteps, PartLanes, strips_of
-from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
+from reportgen.timeline.packing import LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
 from reportgen.timeline.write import BUDGET_BYTES
 from tests.timeline.reading import ReadFile, read_file
@@ -188,9 +188,7 @@ def test_many_ranks_have_bounded_files_and_say_what_is_left_out(
     assert ("left_out" in file.header) == (n_parts > 50)
 
 
-def test_streams_are_below_the_threads_of_a_joined_lane(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_streams_are_below_the_threads_of_a_joined_lane(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(write, "lanes_of_each", lambda _: 3)
     rank = part(n_lanes=3)
     kinds = [LaneKind.STREAM, LaneKind.THREAD, LaneKind.STREAM]
@@ -236,22 +234,3 @@ def test_names_without_end_are_cut_and_markup_is_kept_as_it_is(tmp_path: Path) -
     assert name.startswith("<script>xxx")
     assert len(name) == LONGEST_TEXT
     assert size < 20_000
-
-
-def test_many_events_are_blocks_that_follow_one_another(tmp_path: Path) -> None:
-    n_events = 3 * CHUNK // 2
-    file, _ = made([part(n_steps=CHUNK // 20, per_step=30)], tmp_path, budget_bytes=None)
-    lane = lane_of(file, "thread 0")
-    blocks = lane["blocks"]
-    assert len(blocks) == 2
-    assert (blocks[0]["from"], blocks[0]["to"]) == (0, blocks[1]["from"])
-    assert blocks[1]["to"] == file.header["length_ns"]
-    assert sum(block["n"] for block in blocks) == lane["n_events"] >= n_events - 30
-
-
-def test_a_part_without_events_has_no_strips(tmp_path: Path) -> None:
-    empty = PartLanes(
-        node="rank 0", origin_ns=0, is_unix=False, lanes=(Lane(kind=LaneKind.RANK, label="rank 0"),)
-    )
-    file, _ = made([empty], tmp_path)
-    assert [lane["blocks"] for lane in file.header["lanes"]] == [[]]

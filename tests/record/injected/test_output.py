@@ -68,9 +68,7 @@ def test_a_process_that_is_killed_leaves_what_was_flushed(made: Output, tmp_path
     assert n_steps(tmp_path) == 2
 
 
-def test_a_full_file_is_closed_and_the_next_one_begun(
-    made: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_file_is_closed_and_the_next_one_begun(made: Output, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(output, "ROTATE_BYTES", 500)
     made.begin()
     for number in range(12):
@@ -91,9 +89,7 @@ def test_the_file_of_a_program_replaced_by_exec_is_kept(settings: Settings, tmp_
     assert n_steps(tmp_path) == 2
 
 
-def test_a_disk_that_takes_nothing_is_given_up(
-    made: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_takes_nothing_is_given_up(made: Output, tmp_path: Path, monkeypatch) -> None:
     def full(*_args: object) -> int:
         raise OSError(28, "no space")
 

@@ -54,9 +54,7 @@ def test_while_a_trace_is_wanted_marks_are_taken_at_once(tmp_path: Path) -> None
     assert (recorder.steps.n_steps, recorder.is_prompt) == (3, True)
 
 
-def test_the_card_is_brought_up_to_date_every_minute(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_card_is_brought_up_to_date_every_minute(recorder: Recorder, monkeypatch) -> None:
     train(recorder, 40)
     answers = iter([False, True])
     monkeypatch.setattr(recorder._stop, "wait", lambda _: next(answers))

@@ -74,9 +74,7 @@ def test_loader_processes_are_measured_from_outside(code: str, least: float, mos
     assert found.cpu_ns / found.wall_ns <= most
 
 
-def test_a_process_that_has_ended_and_a_system_that_counts_nothing_are_no_fault(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_that_has_ended_and_a_system_that_counts_nothing_are_no_fault(monkeypatch):
     found = ProcessWork()
     found.look(1 << 22, counts=True)
     assert found.n == 0
