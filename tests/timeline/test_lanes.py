@@ -14,7 +14,7 @@ from reportgen.intake import discover, read
 from reportgen.rules.kernel_time import RULE as KERNEL_TIME
 from reportgen.timeline import lanes_of
 from reportgen.timeline.lanes import MOST_ALIKE, MOST_ROWS, grouped, rows_of, strips_of
-from tests.builders import known
+from tests.builders import known, node_profile
 from tests.rules.samples import column, run
 from tests.traces import kernel, launch, span, trace_text, write_trace
 
