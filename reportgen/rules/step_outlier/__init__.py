@@ -26,7 +26,7 @@ from reportgen.rules.step_outlier.measure import (
     StepSeries,
     measure,
 )
-from reportgen.text import join_names, mode_word, plural, write
+from reportgen.text import format_pct, join_names, mode_word, plural, write
 
 MOST_SLOW_NUMBERS = 8
 FAIR_SHARE_FACTOR = 2
@@ -34,10 +34,10 @@ FAIR_SHARE_FACTOR = 2
 
 ABOUT = About(
     checks="Whether some steps take much longer than usual for their training process and phase.",
-    reading="""A step is slow if it takes at least 1.5 times as long as the steps around it (the
+    reading=f"""A step is slow if it takes at least 1.5 times as long as the steps around it (the
         column slow_steps), and a time between steps if it is four times as long as those around it.
         More than three of them that come in no rhythm are a finding if their extra time is at least
-        3 % of the time from the first to the last step. SageMaker's rule counts outliers instead:
+        {format_pct(100 * kit.CHEAP_RATIO)} of the time from the first to the last step. SageMaker's rule counts outliers instead:
         steps longer than the mean plus a few standard deviations of all steps of their training
         process and phase; it triggers with more of them than allowed. A third table lists steps
         that take more than twice the median.""",
