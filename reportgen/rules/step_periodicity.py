@@ -73,8 +73,8 @@ COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:
     together this is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
     step."""
 WHERE = {True: "in the pause before the next step", False: "within the step"}
-HIDDEN = """No GPU leaves more than {p.most_pct:pct} of its time unused, so these pauses cost no
-    more."""
+HIDDEN = """GPUs leave no more than {p.most_pct:pct} of the time unused (added up per sample), so
+    these pauses cost no more."""
 LATE = "During most of it some training process waits for its batch."
 BURSTS = """Training has {p.num_workers} loader processes: their batches may come in bursts of as
     many, and whether the loop waited for them was not recorded for all steps."""

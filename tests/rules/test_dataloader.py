@@ -225,7 +225,7 @@ def test_waits_cost_at_most_what_gpus_leave_unused() -> None:
 
     assert found.severity is Severity.INFO
     assert known(found.estimate).share_ratio == pytest.approx(0.02)
-    assert "No GPU leaves more than 2.0 % of its time unused" in found.text
+    assert "GPUs leave no more than 2.0 % of the time unused" in found.text
 
 
 @pytest.mark.parametrize(
