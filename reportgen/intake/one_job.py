@@ -20,6 +20,7 @@ from reportgen.formats import (
     stem_of,
 )
 from reportgen.formats.tensorboard_events import TENSORBOARD_EVENTS
+from reportgen.formats.wandb import WANDB_RUNS
 from reportgen.intake.listing import MAX_DEPTH, NOTHING, PICKLE, ClaimedObject, Listing
 from reportgen.plain_files import LINK
 from reportgen.storage import Location, ObjectInfo
@@ -37,6 +38,10 @@ _TABLES = (
     "Of tables those with a header are read (no noheader) that has times and a metric of GPUs: "
     "nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
 )
+
+
+_APART = "Each is of one machine, or of one start of the run, and is one job here."
+"""Host names would tell the machines apart, but they are private and never read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +106,8 @@ def _of_one_monitor(path: str, found: Sequence[ClaimedObject]) -> list[ClaimedOb
     prefixes = sorted({kind.job_prefix for _, kind in kept})
     if len(prefixes) > 1:
         what = f"{len(prefixes)} monitored runs lie under {path!r}: {{listed}}."
+        if best == WANDB_RUNS.id and len({kind.node for _, kind in kept}) == 1:
+            what = f"{len(prefixes)} files of one W&B run lie under {path!r}: {{listed}}. {_APART}"
         hint = f"Pass one of them, or report all: reportgen index {path} --make"
         raise several(what, path, prefixes, hint=hint)
     return kept

@@ -194,6 +194,14 @@ def test_samples_are_there_for_analysis_by_hand_and_a_range_cuts_all(tmp_path: P
     assert all(time_ns.max() <= end_ns for time_ns, _ in log.logged.values())
 
 
+def test_files_of_one_run_of_several_machines_are_not_joined(tmp_path: Path) -> None:
+    for node in ("node1", "node2"):
+        write_wandb(tmp_path / node, wandb_run(3))
+    with pytest.raises(AmbiguousJobError, match="2 files of one W&B run .* one start") as caught:
+        intake.discover(str(tmp_path))
+    assert "reportgen index" in caught.value.hint
+
+
 def test_several_runs_are_several_jobs(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_wandb(tmp_path, wandb_run(3), name=name)
