@@ -42,6 +42,11 @@ _CONFIRMING_RATIO = 0.5
 _SAME_BATCH = 1e-6
 _AGREE_WITHIN = 1.1
 """Ratios of medians and of means that differ by a tenth are told: the reader may know only one."""
+_WHOLE_PCT = 100.0
+_TOO_NOISY = (
+    "The steps vary so much that even twice the time per step could be noise: compare longer runs "
+    "on a machine that nobody else uses."
+)
 _LONGEST_NAME = 40
 """A longer name would hide the rest of the sentence of the verdict."""
 
@@ -242,17 +247,24 @@ def _rates(step: StepDifference) -> str:
 
 
 def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
-    low, high = (100 * bound / step.before_p50_s for bound in step.interval_s)
+    low, high = (_change_pct(bound, step) for bound in step.interval_s)
     change = f"{100 * (step.ratio - 1):+.1f} %"
     sure = f"The median step changed by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
     if verdict is Verdict.NO_DIFFERENCE:
         least = 100 * step.least_s / step.before_p50_s
         shown = f"A change of {least:.1f} % would be found in four of five such comparisons."
+        if least > _WHOLE_PCT:
+            shown = _TOO_NOISY
         return f"{sure}{_doubt(step)} {shown}"
     if not is_median_beyond_noise(step):
         part = None if is_mean_beyond_noise(step) else sure_part(step)
         sure = f"{sure} {_of_part(part) if part else _certainty_of_means(step)}"
     return f"{sure}{_disagreement(step)} {_of_means(step, parts)}"
+
+
+def _change_pct(difference_s: float, step: StepDifference) -> float:
+    """Return a difference in % of the median before: a step cannot lose more than all its time."""
+    return max(100 * difference_s / step.before_p50_s, -_WHOLE_PCT)
 
 
 def _disagreement(step: StepDifference) -> str:
@@ -268,7 +280,7 @@ def _doubt(step: StepDifference) -> str:
     if not _is_sure(step.interval_s):
         return ""
     if not _is_sure(step.certain_s):
-        low, high = (100 * bound / step.before_p50_s for bound in step.certain_s)
+        low, high = (_change_pct(bound, step) for bound in step.certain_s)
         wider = f"{low:+.1f} to {high:+.1f} %"
         return f" The wider interval that a verdict asks for includes zero: {wider}."
     return " Two runs of one job differ by as much."

@@ -138,6 +138,17 @@ def test_parts_always_add_up_to_the_difference_of_the_means(
     assert total == pytest.approx(comparison.step.step_mean_difference_s, abs=1e-6)
 
 
+def test_of_steps_that_vary_a_hundredfold_no_change_beyond_100_percent_is_claimed() -> None:
+    rng = np.random.default_rng(7)
+    before, after = rng.lognormal(0, 5, (2, 60))
+
+    comparison = compare(*(report_of(steps_table(side)) for side in (before, after)))
+
+    assert comparison.verdict is Verdict.NO_DIFFERENCE
+    assert "(95 % interval -100.0 to" in comparison.lead
+    assert "even twice the time per step could be noise" in comparison.lead
+
+
 def test_a_job_does_not_differ_from_itself() -> None:
     report = waiting(3, 10.0)
 

@@ -197,7 +197,7 @@ def test_samples_are_there_for_analysis_by_hand_and_a_range_cuts_all(tmp_path: P
 def test_files_of_one_run_of_several_machines_are_not_joined(tmp_path: Path) -> None:
     for node in ("node1", "node2"):
         write_wandb(tmp_path / node, wandb_run(3))
-    with pytest.raises(AmbiguousJobError, match="2 files of one W&B run .* one start") as caught:
+    with pytest.raises(AmbiguousJobError, match="2 files of one W&B run") as caught:
         intake.discover(str(tmp_path))
     assert "reportgen index" in caught.value.hint
 
