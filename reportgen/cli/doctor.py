@@ -121,7 +121,7 @@ def _versions() -> Iterator[str]:
     yield f"make-profiler-report {__version__} in {Path(__file__).parents[1]}"
     system = f"{platform.platform(terse=True)}, {platform.machine()}"
     yield f"Python {platform.python_version()} on {system}"
-    yield f"Dask: {_version('distributed') or 'missing: pip install make-profiler-report[dask]'}"
+    yield f"Dask: {_version('distributed') or 'not installed; only --engine dask:… needs it'}"
 
 
 def _version(distribution: str) -> str:
