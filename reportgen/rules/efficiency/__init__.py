@@ -21,14 +21,15 @@ from reportgen.rules.efficiency.tables import (
     BySize,
     Dot,
     OfClass,
+    Utilization,
     by_peak,
     class_rows,
     coverage_pct,
     how_fast,
     operator_rows,
     roofs_text,
+    utilization_of,
 )
-from reportgen.rules.efficiency.utilization import Utilization, utilization_of
 from reportgen.text import join_names, one_line, write
 from reportgen.units import NS_PER_US, pct_of
 

@@ -15,10 +15,7 @@ from reportgen.facts.operator_work import OperatorKey, OperatorSums, operator_wo
 from reportgen.facts.traced_steps import step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.rules import kit
-from reportgen.rules.efficiency.params import Params
-
-Gpu = tuple[str, int | None]
-"""Name of a GPU and its multiprocessors, ``None`` where the trace does not say."""
+from reportgen.rules.efficiency.params import Gpu, Params
 
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "hipGraphLaunch")
 

@@ -1,13 +1,18 @@
-"""The parameters of efficiency: peaks, and the model where its operations are not recorded."""
+"""The parameters of efficiency, and the peaks of GPUs: of the table, or as the user gave them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from reportgen.errors import ConfigError
+from reportgen.hardware import GpuPeak, peak_of
 from reportgen.rules import kit
 from reportgen.rules.base import param
+
+Gpu = tuple[str, int | None]
+"""Name of a GPU and its multiprocessors, ``None`` where the trace does not say."""
 
 _VALUE = re.compile(
     r"\s*(?P<name>fp16|bf16|tf32|fp32|fp64|fp8|int8|memory)\s*=\s*(?P<value>[\d.]+)\s*"
@@ -123,3 +128,60 @@ def _positive(text: str) -> float | None:
     except ValueError:
         return None
     return value if 0 < value < float("inf") else None
+
+
+def peaks_of(gpu: Gpu, given: str | None) -> GpuPeak | None:
+    """Return the peaks of a GPU; what the user gave wins over the table."""
+    name, n_multiprocessors = gpu
+    found = peak_of(name, n_multiprocessors=n_multiprocessors)
+    if given is None:
+        return found
+    values = given_peaks(given)
+    memory = values.pop("memory", None)
+    base = found or GpuPeak(
+        name=name or "GPU",
+        flops_per_s={},
+        memory_bytes_per_s=None,
+        n_multiprocessors=n_multiprocessors,
+        boost_hz=None,
+        source="",
+        has_one_source=False,
+        remark="",
+    )
+    return replace(
+        base,
+        flops_per_s={**base.flops_per_s, **{kind: value * 1e12 for kind, value in values.items()}},
+        memory_bytes_per_s=base.memory_bytes_per_s if memory is None else memory * 1e9,
+        source="--gpu-peak",
+        has_one_source=False,
+    )
+
+
+def peak_flops(peak: GpuPeak | None, precision: str) -> float | None:
+    """Return the dense peak of a number format in operations per second."""
+    return None if peak is None else peak.flops_per_s.get(precision.lower())
+
+
+def sources(peaks: Mapping[str, GpuPeak | None]) -> str:
+    """Return a sentence on the peaks that shares are given of, and on GPUs that have none."""
+    parts = []
+    for name, peak in sorted(peaks.items()):
+        if peak is None:
+            parts.append(
+                f"{name or 'The GPU'} is not in the table of peaks, so shares of its peak are not "
+                "given; --gpu-peak bf16=989,memory=3350 gives them (dense, TFLOP/s and GB/s)."
+            )
+            continue
+        values = ", ".join(
+            f"{kind.upper()} {value / 1e12:,.4g}" for kind, value in peak.flops_per_s.items()
+        )
+        memory = (
+            f", memory {peak.memory_bytes_per_s / 1e9:,.0f} GB/s" if peak.memory_bytes_per_s else ""
+        )
+        single = " (one source only)" if peak.has_one_source else ""
+        parts.append(
+            f"Dense peaks of {peak.name}: {values} TFLOP/s{memory}; {peak.source}{single}."
+        )
+        if peak.remark:
+            parts.append(f"{peak.remark[0].upper()}{peak.remark[1:]}.")
+    return " ".join(parts)
