@@ -151,8 +151,6 @@ def _capability(trace: RankTrace) -> float | None:
 
 def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     """Report the number formats, and FP32 matrix kernels as a fault."""
-    if not ranks:
-        return Outcome()
     job = kit.merge(ranks)
     missing, totals = kit.reason_without_gpu(job.n_ops), _by_precision(job)
     if not totals:

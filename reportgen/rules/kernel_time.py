@@ -245,8 +245,6 @@ Rows = Sequence[DurationRow]
 
 def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     """Report the largest kernels, and tiny ones as a fault."""
-    if not ranks:
-        return Outcome()
     job = kit.merge(ranks)
     missing = kit.reason_without_gpu(job.n_ops)
     by_shape = operators.duration_rows(job.durations)

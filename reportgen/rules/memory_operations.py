@@ -246,7 +246,7 @@ def _longest(trace: RankTrace, window: Window, unions: DeviceUnions) -> results.
 
 def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     """Report what was moved, what of it was pageable, and what hides behind no kernel."""
-    job = kit.merge([RankCopies(), *ranks])
+    job = kit.merge(ranks)
     missing = kit.reason_without_gpu(job.n_ops)
     if missing:
         return Outcome(missing=missing)

@@ -162,9 +162,9 @@ def _launched_ns(trace: RankTrace) -> Times:
 
 def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     """Report which operators took the time, by self time, ties by name."""
-    job = kit.merge(ranks) if ranks else None
-    rows = _rows(job) if job else []
-    if not job or not rows:
+    job = kit.merge(ranks)
+    rows = _rows(job)
+    if not rows:
         return Outcome(missing=_SAY_NONE)
     self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
     by_gpu_time = sorted(rows, key=lambda item: (-item.gpu_ns, item.name))

@@ -120,14 +120,14 @@ def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> results.Ru
         Exception: whatever the rule raises.
         TypeError: the rule returned neither an ``Outcome`` nor a ``RuleResult``.
     """
-    judged = rule.judge(measurements, params)
+    is_without = not measurements and rule.needs == (Need.KERNELS,)
+    without = Outcome(missing="No kernel trace was given.")
+    judged = without if is_without else rule.judge(measurements, params)
     if isinstance(judged, results.RuleResult):
         return judged
     if not isinstance(judged, Outcome):
         raise TypeError(f"expected an Outcome or a RuleResult, saw {type(judged).__name__}")
     missing = judged.missing
-    if not measurements and rule.needs == (Need.KERNELS,):
-        missing = "No kernel trace was given."
     if isinstance(missing, str):
         missing = (
             results.Reason(code=results.ReasonCode.NO_EVENTS, text=missing) if missing else None

@@ -112,8 +112,6 @@ ELEMENTS = kit.Message(
 
 def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
     """Report how much of the peak is reached, and what is far from it."""
-    if not ranks:
-        return Outcome()
     job = kit.merge(ranks)
     use = utilization_of(job, len(ranks), params)
     missing = kit.reason_without_gpu(job.n_ops)
