@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import floor, log10
-from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -66,17 +65,6 @@ class Window:
         return self.end_ns - self.start_ns
 
 
-class _OfWindow(Protocol):
-    @property
-    def rank(self) -> int: ...
-
-    @property
-    def window(self) -> Window: ...
-
-
-_W = TypeVar("_W", bound=_OfWindow)
-
-
 @fact
 def windows_of(trace: RankTrace) -> tuple[Window, ...]:
     """Return the windows of a rank: ``gpu``, then ``steps`` where steps were recorded.
@@ -103,14 +91,6 @@ def windows_of(trace: RankTrace) -> tuple[Window, ...]:
 def headline(windows: tuple[Window, ...]) -> Window:
     """Return the window of the figures that are reported first: the steps where there are any."""
     return windows[-1]
-
-
-def headline_rows(rows: Sequence[_W]) -> list[_W]:
-    """Return the rows of each rank's headline window."""
-    with_steps = {row.rank for row in rows if row.window.kind is WindowKind.STEPS}
-    return [
-        row for row in rows if row.rank not in with_steps or row.window.kind is WindowKind.STEPS
-    ]
 
 
 # Launches, clocks and names; ``NONE`` is the last of a table, as in counting from the end

@@ -244,7 +244,8 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
     """Say what the GPUs did, by the headline window of each rank."""
     ranks = [rank for rank in measurements if rank.n_ops and not rank.loss]
     lost = [rank.loss for rank in measurements if rank.loss]
-    rows = device_busy.headline_rows([device for rank in ranks for device in rank.devices])
+    # Of the windows of a rank the headline is the last one.
+    rows = [d for rank in ranks for d in rank.devices if d.window == rank.devices[-1].window]
     if not rows and lost:
         return Outcome(
             missing=kit.reason_lost([loss.node for loss in lost]), findings=[_lost(lost)]

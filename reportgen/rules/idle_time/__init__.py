@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reportgen import results
-from reportgen.facts.device_busy import WindowKind, headline_rows, is_far_apart
+from reportgen.facts.device_busy import WindowKind, is_far_apart
 from reportgen.facts.host_costs import Cost, HostCosts
 from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Where
 from reportgen.rules import kit
@@ -60,7 +60,8 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
     """Say why the GPUs idled, by the headline window of each rank."""
     rows = [device for rank in ranks for device in rank.devices]
     costs = [rank.costs for rank in ranks if rank.costs]
-    headlines = headline_rows(rows)
+    # Of the windows of a rank the headline is the last one.
+    headlines = [d for rank in ranks for d in rank.devices if d.window == rank.devices[-1].window]
     if not headlines:
         lost = [rank.lost for rank in ranks if rank.lost]
         return Outcome(missing=kit.reason_lost(lost) if lost else kit.reason_without_gpu(0))
