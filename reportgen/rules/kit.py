@@ -34,7 +34,7 @@ __all__ = [
     "HOW_TO_RECORD",
     "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
     "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
-    "count", "derived", "estimate_of", "fault_severity", "floats", "histogram", "interval",
+    "count", "derived", "estimate_of", "fault_severity", "floats", "given", "histogram", "interval",
     "intervals", "lane_of", "left_out", "low_middle_high", "merge", "merged",
     "patience", "percentage", "ranking", "reason_lost", "reason_to_skip", "reason_without_gpu",
     "reason_without_steps", "row",
@@ -248,6 +248,12 @@ def count(
     )
 
 
+def given(meaning: str, *, source: str, unit: str = "", **kind: Any) -> Any:
+    """Declare a parameter that the user may give; ``kind`` is what ``param`` says of its values."""
+    kind |= {"may_be_none": True, "is_printed": False}
+    return param(None, unit=unit, meaning=meaning, source=source, **kind)
+
+
 def patience() -> Any:
     """Declare how many samples must be exceeded before a rule judges."""
     return count(1000, "judge only once more than this many samples exist")
@@ -345,16 +351,10 @@ def share_limit(default: float, meaning: str) -> Any:
 
 def communication_names() -> Any:
     """Declare which names of kernels are communication besides those that are known."""
-    return param(
-        None,
-        unit="",
-        meaning=(
-            "kernels whose name this regular expression finds, case ignored, are communication too"
-        ),
+    return given(
+        "kernels whose name this regular expression finds, case ignored, are communication too",
         source="docs/definitions.md, Communication kernels",
         is_pattern=True,
-        may_be_none=True,
-        is_printed=False,
     )
 
 

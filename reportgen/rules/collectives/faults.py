@@ -16,7 +16,6 @@ from reportgen.facts.waiting import LateRank, MeetingWaits, late_ranks, most_in_
 from reportgen.merging import sums_by_code
 from reportgen.profile.trace import RankTrace, hosts_of_ranks
 from reportgen.rules import kit
-from reportgen.rules.base import param
 from reportgen.text import join_names, write
 from reportgen.units import pct_of
 
@@ -32,14 +31,11 @@ class Params:
         3.0,
         "the extra time of slow transfers is a fault if it takes at least this share of the window",
     )
-    link_gb_per_s: float | None = param(
-        None,
-        unit="GB/s",
-        meaning="bandwidth of the link of one GPU, in one direction; transfers are given as shares",
+    link_gb_per_s: float | None = kit.given(
+        "bandwidth of the link of one GPU, in one direction; transfers are given as shares",
         source="the data sheet of the network or of NVLink",
+        unit="GB/s",
         minimum=0.001,
-        may_be_none=True,
-        is_printed=False,
     )
     communication_names: str | None = kit.communication_names()
 

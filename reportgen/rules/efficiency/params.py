@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from reportgen.errors import ConfigError
 from reportgen.hardware import GpuPeak, peak_of
 from reportgen.rules import kit
-from reportgen.rules.base import param
 
 Gpu = tuple[str, int | None]
 """Name of a GPU and its multiprocessors, ``None`` where the trace does not say."""
@@ -28,41 +27,21 @@ class Params:
         ConfigError: a text that is no peak or no attention, or half of what the model needs.
     """
 
-    gpu_peak: str | None = param(
-        None,
-        unit="",
-        meaning="dense peaks of the GPU: bf16=989,tf32=494 in TFLOP/s, memory=3350 in GB/s",
+    gpu_peak: str | None = kit.given(
+        "dense peaks of the GPU: bf16=989,tf32=494 in TFLOP/s, memory=3350 in GB/s",
         source="the maker's datasheet, dense values",
         is_text=True,
-        may_be_none=True,
-        is_printed=False,
     )
-    params: float | None = param(
-        None,
-        unit="",
-        meaning="parameters of the model that is trained, with tokens_per_step",
-        source=_BOTH,
-        minimum=1,
-        may_be_none=True,
-        is_printed=False,
+    params: float | None = kit.given(
+        "parameters of the model that is trained, with tokens_per_step", source=_BOTH, minimum=1
     )
-    tokens_per_step: float | None = param(
-        None,
-        unit="",
-        meaning="tokens of a step on all GPUs of the job together",
-        source=_BOTH,
-        minimum=1,
-        may_be_none=True,
-        is_printed=False,
+    tokens_per_step: float | None = kit.given(
+        "tokens of a step on all GPUs of the job together", source=_BOTH, minimum=1
     )
-    attention: str | None = param(
-        None,
-        unit="",
-        meaning="attention layers, their width and the length of a sequence: 32,4096,2048",
+    attention: str | None = kit.given(
+        "attention layers, their width and the length of a sequence: 32,4096,2048",
         source=_BOTH,
         is_text=True,
-        may_be_none=True,
-        is_printed=False,
     )
     communication_names: str | None = kit.communication_names()
 

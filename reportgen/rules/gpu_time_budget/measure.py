@@ -31,7 +31,7 @@ from reportgen.results.packed_columns import pack
 from reportgen.rules.base import param
 from reportgen.rules.gpu_time_budget import tables
 from reportgen.rules.gpu_time_budget.tables import SAMPLED, TRACED, Budget, GpuBudget, Part
-from reportgen.rules.kit import communication_names
+from reportgen.rules.kit import communication_names, given
 from reportgen.units import NS_PER_S
 
 BUSY_PCT = 90.0
@@ -58,14 +58,11 @@ _CODE = {part: code for code, part in enumerate(SAMPLED.order)}
 class Params:
     """The price, and what is listed; the parts mean the same in every report."""
 
-    usd_per_gpu_hour: float | None = param(
-        None,
-        unit="USD",
-        meaning="what an hour of one GPU costs; with it the parts are also given in money",
+    usd_per_gpu_hour: float | None = given(
+        "what an hour of one GPU costs; with it the parts are also given in money",
         source="the bill; no default, as prices differ",
+        unit="USD",
         minimum=0,
-        may_be_none=True,
-        is_printed=False,
     )
     min_idle_s: float = param(
         3.0,
