@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.arrays import Instants, Mask
+from reportgen.arrays import Instants, Integers, Mask
 from reportgen.merging import rows_by_code, sums_by_code
 
 NONE = -1
@@ -65,6 +65,22 @@ def clip(union: Union, low_ns: int, high_ns: int) -> Union:
         start_ns=np.maximum(union.start_ns[is_inside], low_ns),
         end_ns=np.minimum(union.end_ns[is_inside], high_ns),
     )
+
+
+def union_by_code_ns(
+    code: Integers, start_ns: Instants, end_ns: Instants, n_codes: int
+) -> Instants:
+    """Return (n_codes,) the length of the union of the (n,) intervals of each code."""
+    order = np.lexsort((start_ns, code))
+    code, start_ns, end_ns = code[order], start_ns[order], end_ns[order]
+    # Ranks are small however long the recording is: those of a code are higher than all before.
+    by_end, base = np.argsort(end_ns, kind="stable"), code * code.size
+    reached = np.maximum.accumulate(base + np.argsort(by_end)) - base
+    latest_ns = end_ns[by_end][reached]
+    before_ns = np.append(start_ns[:1], latest_ns[:-1])[: code.size]
+    before_ns = np.where(np.diff(code, prepend=code[:1]) > 0, start_ns, before_ns)
+    covered_ns = latest_ns - np.maximum(before_ns, start_ns).clip(max=latest_ns)
+    return sums_by_code(code, covered_ns, n_codes)
 
 
 def longest_of(union: Union) -> Union:

@@ -17,6 +17,7 @@ import numpy as np
 
 from reportgen.arrays import Mask, Rows
 from reportgen.facts.device_busy import communication_rows, rows_named
+from reportgen.facts.intervals import union_by_code_ns
 from reportgen.facts.kernel_names import Precision, of_type, read_computing, short_name
 from reportgen.facts.operator_flops import Inputs, OperatorWork, WorkClass, has_formula, work_of
 from reportgen.facts.operators import launching_operators, slices_around, slices_open_at
@@ -163,20 +164,9 @@ def _operators(trace: RankTrace, rows: Rows) -> tuple[Rows, Rows]:
 def _union_by(trace: RankTrace, call: Rows, rows: Rows) -> tuple[Times, Rows]:
     """Return the union of each call's operations, and the place of its longest one."""
     start_ns, end_ns = trace.gpu_ops.start_ns[rows], trace.gpu_ops.end_ns[rows]
-    n_calls = int(call.max()) + 1 if call.size else 0
-    order = np.lexsort((start_ns, call))
-    of, begin, end = call[order], start_ns[order], end_ns[order]
-    low_ns = int(begin.min()) if begin.size else 0
-    width_ns = (int(end.max()) if end.size else 0) - low_ns + 1
-    # Calls lie one behind the other, so that one running maximum serves all of them.
-    shift = of * width_ns - low_ns
-    reached = np.maximum.accumulate(end + shift)
-    before = np.concatenate([[0], reached[:-1]]) if reached.size else reached
-    covered = np.maximum(end + shift - np.maximum(begin + shift, before), 0)
-    by_length = np.lexsort((-(end_ns - start_ns), call))
-    is_first = np.ones(by_length.shape, dtype=bool)
-    is_first[1:] = np.diff(call[by_length]) != 0
-    return sums_by_code(of, covered, n_calls), by_length[is_first]
+    by_length = np.lexsort((start_ns - end_ns, call))
+    longest = by_length[np.diff(call[by_length], prepend=-1) != 0]
+    return union_by_code_ns(call, start_ns, end_ns, longest.size), longest
 
 
 def _key_codes(trace: RankTrace, operator: Rows, kind: Rows, main: Rows) -> tuple[Rows, Rows]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from reportgen.arrays import Integers, Mask
 from reportgen.facts.device_busy import launch_start_ns, rows_named, unions_of
-from reportgen.facts.intervals import Union, covered_each, union_of
-from reportgen.merging import rows_between, sums_by_code
+from reportgen.facts.intervals import Union, covered_each, union_by_code_ns, union_of
+from reportgen.merging import rows_between
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, NUMBERED_STEP, PROFILER_STEP, SliceKind, Times
@@ -192,22 +192,5 @@ def _on_gpu(
         rows = order[places]
         np.minimum.at(begun, step, ops.start_ns[rows])
         np.maximum.at(done, step, ops.end_ns[rows])
-        busy += _union_ns(step, ops.start_ns[rows], ops.end_ns[rows], start_ns.size)
+        busy += union_by_code_ns(step, ops.start_ns[rows], ops.end_ns[rows], start_ns.size)
     return busy, count, begun, done
-
-
-def _union_ns(step: Integers, start_ns: Times, end_ns: Times, n_steps: int) -> Times:
-    """Return (n_steps,) the length of the union of each step's operations."""
-    if not step.size:
-        return np.zeros(n_steps, dtype=np.int64)
-    order = np.lexsort((start_ns, step))
-    step, start_ns, end_ns = step[order], start_ns[order], end_ns[order]
-    # Ranks are small however long the recording is: a step's are higher than all of those before.
-    by_end, base = np.argsort(end_ns, kind="stable"), step * step.size
-    reached = np.maximum.accumulate(base + np.argsort(by_end)) - base
-    latest_ns = end_ns[by_end][reached]
-    before_ns = np.append(start_ns[0], latest_ns[:-1])
-    before_ns = np.where(np.diff(step, prepend=step[0]) > 0, start_ns, before_ns)
-    return sums_by_code(
-        step, latest_ns - np.maximum(before_ns, start_ns).clip(max=latest_ns), n_steps
-    )

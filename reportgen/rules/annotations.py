@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from reportgen.arrays import Rows
 from reportgen.facts.device_busy import launch_start_ns
 from reportgen.facts.distributions import bin_together, tally_values
-from reportgen.facts.intervals import union_of
-from reportgen.merging import joint_codes, merge_by, sum_of_known
+from reportgen.facts.intervals import union_by_code_ns
+from reportgen.merging import joint_codes, merge_by, rows_between, sum_of_known
 from reportgen.profile import RankTrace, SpanTable
 from reportgen.profile.trace_tables import NONE, Codes, SliceKind, Times
 from reportgen.results import Choice, Exhibit, Place, Role, RuleId, Section
@@ -160,10 +160,10 @@ def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) ->
         here = rows[slices.thread[rows] == thread]
         first = np.searchsorted(launched_ns[is_own], slices.start_ns[here], side="left")
         after = np.searchsorted(launched_ns[is_own], slices.end_ns[here], side="right")
-        busy = np.flatnonzero(after > first)
-        for low, high in zip(first[busy].tolist(), after[busy].tolist(), strict=True):
-            inside = of_thread[low:high]
-            total += union_of(ops.start_ns[inside], ops.end_ns[inside]).length_ns
+        at, places = rows_between(first, after)
+        inside = of_thread[places]
+        busy_ns = union_by_code_ns(at, ops.start_ns[inside], ops.end_ns[inside], here.size)
+        total += int(busy_ns.sum())
     return total
 
 

@@ -23,6 +23,7 @@ from reportgen.facts.intervals import (
     runs_of,
     self_ns,
     self_times_ns,
+    union_by_code_ns,
     union_of,
 )
 
@@ -230,3 +231,24 @@ def test_any_depth_and_any_number_at_one_moment_take_little_time() -> None:
     assert innermost_at(deep, np.full(n, 5 * n // 2))[0] == n // 2 - 1
     assert self_us_of(at_once).sum() == 0
     assert innermost_at(at_once, np.zeros(n, dtype=np.int64)).max() == -1
+
+
+OPERATIONS = st.tuples(st.integers(0, 4), st.integers(0, 40), st.integers(0, 15))
+
+
+@given(st.lists(OPERATIONS, max_size=20))
+def test_each_moment_of_a_code_counts_once(operations: list[tuple[int, int, int]]) -> None:
+    expected = [
+        len({ns for its, at, length in operations if its == step for ns in range(at, at + length)})
+        for step in range(5)
+    ]
+    step, start, length = np.array(operations, dtype=np.int64).reshape(-1, 3).T
+
+    assert union_by_code_ns(step, start, start + length, 5).tolist() == expected
+
+
+def test_codes_that_lie_centuries_apart_do_not_overflow() -> None:
+    start = np.array([0, 2**62, 2**62 + 5])
+    end = np.array([10, 2**62 + 10, 2**62 + 20])
+
+    assert union_by_code_ns(np.array([0, 3, 3]), start, end, 4).tolist() == [10, 0, 0, 20]

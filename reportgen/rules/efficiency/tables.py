@@ -80,11 +80,9 @@ class BySize:
     @property
     def pct_of_bound(self) -> float | None:
         """Return the bound as a share of the time: how much of what the GPU can do is reached."""
-        return (
-            None
-            if self.bound_ns is None or not self.time_ns
-            else 100 * self.bound_ns / self.time_ns
-        )
+        if self.bound_ns is None or not self.time_ns:
+            return None
+        return 100 * self.bound_ns / self.time_ns
 
 
 @kit.row
@@ -224,14 +222,9 @@ def by_peak(rows: Sequence[BySize], every_ns: int) -> list[tuple[str, int]]:
     """Return kernel time by the share of the peak that it reaches; what has none is named."""
     found: dict[str, int] = {}
     for low, high in zip(_BANDS, (100, *_BANDS), strict=False):
-        name = f"{low} to {high} % of the peak"
-        spent = [
-            row.time_ns
-            for row in rows
-            if row.pct_of_peak is not None
-            and (low <= row.pct_of_peak < high or low == 80 <= row.pct_of_peak)
-        ]
-        found[name] = sum(spent)
+        shares = ((row.time_ns, row.pct_of_peak) for row in rows if row.pct_of_peak is not None)
+        spent = [spent_ns for spent_ns, share in shares if low <= min(share, 99) < high]
+        found[f"{low} to {high} % of the peak"] = sum(spent)
     found[NO_FLOPS] = every_ns - sum(found.values())
     return [(name, spent_ns) for name, spent_ns in found.items() if spent_ns]
 
