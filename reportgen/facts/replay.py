@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reportgen.arrays import Integers, Mask
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import Window, rows_named
-from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join, union_of
+from reportgen.facts.intervals import NOTHING, ROUNDING_NS, Union, covered_each, join, union_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
@@ -150,7 +150,7 @@ def track_of(trace: RankTrace) -> ReplayedRank | None:
         runs=_runs(base_ns, for_op, high_ns),
     )
     is_free = np.zeros(waits.shape, dtype=bool)
-    return replace(track, done_ns=_end_ns(track, _NOTHING, is_free=is_free, length_ns=length_ns))
+    return replace(track, done_ns=_end_ns(track, NOTHING, is_free=is_free, length_ns=length_ns))
 
 
 def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> LaunchRuns:
@@ -249,7 +249,7 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
 
 def won_ns(track: ReplayedRank, changes: Sequence[Change]) -> int:
     """Return by how much the window of a rank becomes shorter with all changes, 0 or more."""
-    spared = join((_NOTHING, *(item.spared for item in changes if item.spared is not None)))
+    spared = join((NOTHING, *(item.spared for item in changes if item.spared is not None)))
     is_free = np.zeros(track.waits.shape, dtype=bool)
     length_ns = track.length_ns
     for change in changes:
@@ -268,9 +268,6 @@ def won_by_pinning_ns(trace: RankTrace) -> int:
     """Return by how much a rank would be done sooner if its pageable memory were pinned."""
     track = track_of(trace)
     return won_ns(track, (from_pinned(trace, track),)) if track else 0
-
-
-_NOTHING = Union(start_ns=np.empty(0, dtype=np.int64), end_ns=np.empty(0, dtype=np.int64))
 
 
 def _end_ns(track: ReplayedRank, spared: Union, *, is_free: Mask, length_ns: Times) -> int:

@@ -30,9 +30,6 @@ ABOUT = About(
     section=results.Section(id="launches", title="Launches", order=100),
 )
 LAUNCH, QUEUE = "launch", "queue"
-MOST_SLOWEST = 1_000
-"""More launches than this are never listed, whatever the parameter says: the list would be too
-long."""
 FULL_FROM = 1_000
 """At this depth the hardware's queue (about 1,024) is full and blocks the host. Source:
 docs/definitions.md, Launch queue."""
@@ -111,7 +108,7 @@ def measure(trace: RankTrace, params: Params) -> RankLaunches:
     first = rows[np.sort(place)]
     launched_ns = ops.start_ns[first] - start_ns[first]
     queued_ns = ops.start_ns[rows] - end_ns[rows]
-    longest = first[np.argsort(-launched_ns, kind="stable")[: min(params.top, MOST_SLOWEST)]]
+    longest = first[np.argsort(-launched_ns, kind="stable")[: params.top]]
     return RankLaunches(
         n_ops=ops.start_ns.size,
         delays=tuple(
