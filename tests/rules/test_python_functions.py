@@ -11,8 +11,7 @@ import pytest
 from reportgen import intake
 from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.results.codec import encode
-from reportgen.rules.python_functions import RULE
-from reportgen.rules.python_functions.measure import Params
+from reportgen.rules.python_functions import RULE, Params
 from reportgen.rules.runner import judge_all, measure_part
 from sample_data.python_profiles import (
     BETWEEN,
