@@ -219,11 +219,6 @@ def _callers(trace: RankTrace, launched_by: Integers) -> dict[str, str]:
     return {names[one]: names[other] for one, other in found}
 
 
-def category_of(reading: KernelFormat) -> str:
-    """Return whether a kernel communicates or computes."""
-    return COMMUNICATION if reading.precision is Precision.COMM else COMPUTE
-
-
 def shape_name(text: str) -> str:
     """Return grid and block of a launch as people write them.
 
@@ -320,28 +315,19 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
     )
 
 
-def _time(rows: Rows, *, n_ranks: int) -> str:
-    total = format_ns(sum(item.sum_ns for item in rows))
-    return total if n_ranks == 1 else f"{total} over {n_ranks} ranks"
-
-
 def _category(item: DurationRow, job: RankKernels) -> str:
-    return category_of(job.readings[item.key[0]])
+    """Return whether a kernel communicates or computes."""
+    communicates = job.readings[item.key[0]].precision is Precision.COMM
+    return COMMUNICATION if communicates else COMPUTE
 
 
 def _rankings(rows: Rows, job: RankKernels, *, top: int) -> list[Exhibit]:
     """Return the kernels with the most time, and with the most launches, by the same names."""
-    largest = {
-        by: sorted(rows, key=lambda item: (-_amount(by, item), item.key))
-        for by in ("time", "launches")
-    }
+    by_launches = sorted(rows, key=lambda item: (-item.count, item.key))
+    largest = {"time": rows, "launches": by_launches}
     names = [item.key[0] for items in largest.values() for item in items[:top]]
     labels = dict(zip(names, short_names(names), strict=True))
     return [_ranking(by, items, job, labels, top=top) for by, items in largest.items()]
-
-
-def _amount(by: str, item: DurationRow) -> int:
-    return item.sum_ns if by == "time" else item.count
 
 
 def _ranking(
@@ -350,14 +336,17 @@ def _ranking(
     """Return the first kernels of some rows; the rest is one part."""
     is_time = by == "time"
     names = [item.key[0] for item in rows[:top]]
-    launches = plural(sum(item.count for item in rows), "launch", "launches")
-    of_all = f"the time of all kernels ({_time(rows, n_ranks=job.n_ranks)})"
+    amounts = [item.sum_ns if is_time else item.count for item in rows]
+    of_all = plural(sum(amounts), "launch", "launches")
+    if is_time:
+        ranks = f" over {job.n_ranks} ranks" if job.n_ranks > 1 else ""
+        of_all = f"the time of all kernels ({format_ns(sum(amounts))}{ranks})"
     categories = [_category(item, job) for item in rows[:top]]
     found = kit.ranking(
         f"top_by_{by}",
-        [(labels.get(item.key[0], ""), _amount(by, item)) for item in rows],
+        [(labels.get(row.key[0], ""), n) for row, n in zip(rows, amounts, strict=True)],
         title=f"Kernels by {by}",
-        caption=f"Shares of {of_all if is_time else launches}.",
+        caption=f"Shares of {of_all}.",
         amount=("time_us", "us") if is_time else ("launches", ""),
         per=NS_PER_US,
         most=top,
