@@ -496,10 +496,6 @@ def _uneven(
     )
 
 
-def _largest(order: int) -> Place:
-    return Place(dashboard=DashboardPanel(order=order, headline=results.LARGEST_PART, row_of="pct"))
-
-
 RULE = Rule(
     id=results.RuleId("GPUActivity"),
     title="GPU activity",
@@ -510,8 +506,8 @@ RULE = Rule(
     judge=judge,
     places={
         "active_time": Place(dashboard=DashboardPanel(order=10, headline=results.FIRST_PART)),
-        "activity_split": _largest(20),
+        "activity_split": kit.largest(20),
         "utilization": Place(dashboard=DashboardPanel(order=30, is_wide=True, shares_axis=True)),
-        "activity_sums": _largest(150),
+        "activity_sums": kit.largest(150),
     },
 )

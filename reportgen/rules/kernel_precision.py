@@ -16,7 +16,7 @@ from reportgen.facts.operators import kernel_readings, precisions_by_inputs
 from reportgen.merging import distinct_codes, least, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import DashboardPanel, Finding, Place, Role, Severity
+from reportgen.results import Finding, Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
@@ -226,9 +226,5 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    places={
-        "precision_shares": Place(
-            dashboard=DashboardPanel(order=66, headline=results.LARGEST_PART, row_of="pct")
-        ),
-    },
+    places={"precision_shares": kit.largest(66)},
 )

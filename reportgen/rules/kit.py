@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from reportgen.merging import concat, merge, merged, sum_by_key
-from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
+from reportgen.results import (
+    LARGEST_PART,
+    Cause,
+    DashboardPanel,
+    Estimate,
+    Finding,
+    Place,
+    Reason,
+    ReasonCode,
+    Severity,
+    Where,
+)
 from reportgen.results.charts import (
     MOST_BOXES,
     MOST_INTERVALS,
@@ -35,7 +46,7 @@ __all__ = [
     "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
     "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
     "count", "derived", "estimate_of", "fault_severity", "floats", "given", "histogram", "interval",
-    "intervals", "lane_of", "left_out", "low_middle_high", "merge", "merged",
+    "intervals", "lane_of", "largest", "left_out", "low_middle_high", "merge", "merged",
     "patience", "percentage", "ranking", "reason_lost", "reason_to_skip", "reason_without_gpu",
     "reason_without_steps", "row",
     "share_limit", "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k",
@@ -368,6 +379,11 @@ def reason_lost(nodes: Sequence[str]) -> Reason:
     """Return why nothing is said of ranks whose graphs lack kernels in the recording."""
     text = "Kernels inside the CUDA graphs of {nodes:names} are missing in the recording (ACT-5)."
     return Reason(code=ReasonCode.NO_EVENTS, text=write(text, nodes=nodes))
+
+
+def largest(order: int) -> Place:
+    """Return the place of a chart in the dashboard, headed by its largest part."""
+    return Place(dashboard=DashboardPanel(order=order, headline=LARGEST_PART, row_of="pct"))
 
 
 class NamedWindow(Protocol):

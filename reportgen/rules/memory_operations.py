@@ -340,7 +340,6 @@ def _advice_across_the_link(copies: Sequence[Copies], *, can_hide: bool) -> str 
     return PINNED_ADVICE if is_pinned else None
 
 
-SHARES_PANEL = results.DashboardPanel(order=68, headline=results.LARGEST_PART, row_of="pct")
 RULE = Rule(
     id=results.RuleId("MemoryOperations"),
     title="Memory operations",
@@ -349,5 +348,5 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    places={"memory_shares": results.Place(dashboard=SHARES_PANEL)},
+    places={"memory_shares": kit.largest(68)},
 )

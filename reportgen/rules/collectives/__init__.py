@@ -13,7 +13,7 @@ from reportgen.facts import waiting
 from reportgen.facts.exchanges import Exchanges
 from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings, alone_in_sends_ns, comparable
 from reportgen.merging import sums_by_code
-from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
+from reportgen.results import ColumnType, Exhibit, Finding, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.collectives import bandwidth, clocks
@@ -226,9 +226,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     folded=("collectives", "waits"),
-    places={
-        "transfer_and_waiting": Place(
-            dashboard=DashboardPanel(order=70, headline=results.LARGEST_PART, row_of="pct")
-        ),
-    },
+    places={"transfer_and_waiting": kit.largest(70)},
 )
