@@ -160,7 +160,7 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
         is_slow_step=is_slow_step & is_late,
         is_slow_between=is_slow_between,
         events=events,
-        rhythms=_recurrences_of(steps, events),
+        rhythms=_recurrences_of(times, events),
     )
 
 
@@ -179,7 +179,7 @@ def _events(steps: PhaseSteps) -> Events:
     )
 
 
-def _recurrences_of(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]:
+def _recurrences_of(times: StepTimes, events: Events) -> tuple[Recurrence, ...]:
     """Return the rhythms of slow cycles, the surest first; an event belongs to one at most.
 
     Scripts count the steps of a phase, recorders sometimes those of all phases: the count by which
@@ -189,7 +189,8 @@ def _recurrences_of(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]
     def most_ns(found: Sequence[Recurrence]) -> float:
         return max((float(rhythm.events.excess_ns.sum()) for rhythm in found), default=0.0)
 
-    return max((_recurrences_by(steps, count, events) for count in _counts(steps)), key=most_ns)
+    counts = _counts(times.steps)
+    return max((_recurrences_by(times, count, events) for count in counts), key=most_ns)
 
 
 def _counts(steps: PhaseSteps) -> Sequence[Integers]:
@@ -198,11 +199,11 @@ def _counts(steps: PhaseSteps) -> Sequence[Integers]:
     return (numbers,) if np.array_equal(numbers, places) else (numbers, places)
 
 
-def _recurrences_by(steps: PhaseSteps, count: Integers, events: Events) -> tuple[Recurrence, ...]:
-    found: list[Recurrence] = []
+def _recurrences_by(times: StepTimes, count: Integers, events: Events) -> tuple[Recurrence, ...]:
+    steps, found = times.steps, list[Recurrence]()
     while len(found) < MOST_RHYTHMS:
         grid = count.astype(np.float64)
-        restarts = grid[_restarts(steps, found)]
+        restarts = grid[_restarts(times, found)]
         whole = _surest(steps, grid, events, is_further=bool(found))
         by_epoch = None
         if restarts.size:
@@ -224,15 +225,17 @@ def _recurrences_by(steps: PhaseSteps, count: Integers, events: Events) -> tuple
     return tuple(found)
 
 
-def _restarts(steps: PhaseSteps, found: Sequence[Recurrence]) -> Integers:
-    """Return the rows with which epochs begin: behind other phases, or behind the rarest rhythm.
+def _restarts(times: StepTimes, found: Sequence[Recurrence]) -> Integers:
+    """Return the rows with which epochs begin: with a loader, behind other phases, or in a rhythm.
 
-    Loops often count the batches of an epoch: ``for i, batch in enumerate(loader)``.
+    Loops often count the batches of an epoch: ``for i, batch in enumerate(loader)``. Where nothing
+    marks it, the rarest rhythm stands for it.
     """
+    steps = times.steps
     is_other = (steps.next_ns[:-1] > steps.end_ns[:-1]) & (steps.next_ns[:-1] < steps.start_ns[1:])
-    if is_other.any() or not found:
-        return np.flatnonzero(is_other) + 1
-    rows = max(found, key=lambda rhythm: rhythm.period_steps).events.last + 1
+    rows = np.flatnonzero(is_other | (np.diff(times.stretch) > 0)) + 1
+    if not rows.size and found:
+        rows = max(found, key=lambda rhythm: rhythm.period_steps).events.last + 1
     return rows[(rows > WARM_UP_STEPS) & (rows < steps.n_steps)]
 
 

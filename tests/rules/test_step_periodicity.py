@@ -214,6 +214,18 @@ def test_steps_that_are_counted_anew_in_each_epoch_have_a_rhythm() -> None:
     )
 
 
+def test_a_loader_that_is_set_up_marks_an_epoch() -> None:
+    duration_s = steady(520)
+    duration_s[[174 * epoch + batch for epoch in range(3) for batch in (50, 100, 150)]] += 0.6
+    starts = {
+        174 * epoch - 1: [("after:DataLoaderIterInitialize", "DataLoaderIter::__init__", 0.001)]
+        for epoch in (1, 2)
+    }
+    found = only(run(RULE, job(duration_s, inside=starts)))
+
+    assert "9 slow training cycles, one every 50 steps, counted anew in each epoch" in found.text
+
+
 def test_a_slow_start_is_no_part_of_a_rhythm() -> None:
     duration_s = np.roll(every(50, 500, 0.5), 1)
     found = only(run(RULE, job(duration_s)))
