@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.facts.breakdown import (
-    FunctionSums,
-    event_sums,
-    function_sums,
-    is_step,
-)
+from reportgen.facts.breakdown import FunctionSums, event_sums, function_sums, is_step
 from reportgen.merging import merge
 from tests.builders import START_S, ns, span_table
 

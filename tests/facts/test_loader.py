@@ -45,10 +45,7 @@ def test_waits_are_fetches_and_operators_only_where_nothing_was_fetched() -> Non
 
 
 def test_waiting_is_cut_to_the_loop_and_counts_overlaps_once() -> None:
-    rows = [
-        *step_rows([1.0] * 3, every_s=3.0),
-        *fetches((-5, 0.5), (1, 2), (1.5, 2), (7, 9)),
-    ]
+    rows = [*step_rows([1.0] * 3, every_s=3.0), *fetches((-5, 0.5), (1, 2), (1.5, 2), (7, 9))]
     (found,) = waiting_of(table(rows), unrecorded=NOTHING)
 
     assert (found.loop_ns, found.n_waits, found.n_steps) == (7_000_000_000, 3, 3)

@@ -38,10 +38,7 @@ def two_kernels(*, first_us: float = 100.0, launched_at: float = 190.0) -> RankT
 def with_sync() -> RankTrace:
     """The host waits from 20 to 115 µs for the first kernel and launches the next at 120."""
     return rank_trace(
-        gpu=[
-            ("gemm", 10.0, 100.0, {"correlation": 1}),
-            ("gemm", 130.0, 100.0, {"correlation": 2}),
-        ],
+        gpu=[("gemm", 10.0, 100.0, {"correlation": 1}), ("gemm", 130.0, 100.0, {"correlation": 2})],
         calls=[
             ("cudaLaunchKernel", 0.0, 5.0, {"correlation": 1}),
             ("cudaStreamSynchronize", 20.0, 95.0),

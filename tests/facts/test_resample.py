@@ -5,14 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.facts.resample import (
-    align,
-    bucket_by_time,
-    even_buckets,
-    join_lines,
-    lay_over,
-    thin,
-)
+from reportgen.facts.resample import align, bucket_by_time, even_buckets, join_lines, lay_over, thin
 
 points = st.lists(
     st.tuples(st.integers(0, 10**13), st.floats(0, 100)), min_size=1, max_size=80

@@ -9,12 +9,7 @@ from random import Random
 import pytest
 
 from tests.fuzz.campaign import Worker
-from tests.fuzz.damage import (
-    MINUTE_DAMAGE,
-    TIMELINE_DAMAGE,
-    minute_bytes,
-    timeline_bytes,
-)
+from tests.fuzz.damage import MINUTE_DAMAGE, TIMELINE_DAMAGE, minute_bytes, timeline_bytes
 from tests.fuzz.formats import FORMATS
 from tests.fuzz.samples import job
 from tests.fuzz.strict import damaged_minute, damaged_timeline

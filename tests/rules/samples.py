@@ -101,9 +101,7 @@ def python_table(worker: str) -> PythonTable:
     return PythonTable(
         profiles=tuple(
             PythonProfile(
-                worker=worker,
-                profiler="cprofile",
-                interval=ProfileInterval(start=start, end=end),
+                worker=worker, profiler="cprofile", interval=ProfileInterval(start=start, end=end)
             )
             for start, end in pairwise(ends)
         ),

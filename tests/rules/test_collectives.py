@@ -43,15 +43,8 @@ def stragglers(result: RuleResult) -> list[tuple[object, ...]]:
 def test_the_fastest_rank_tells_the_transfer_and_the_rest_is_waiting() -> None:
     result = run(collectives.RULE, rank(0, 0.0, 20.0), rank(1, 60.0, 10.0), rank(2, 90.0, 90.0))
 
-    assert rows(result, "collectives") == [
-        ("", 0, KERNEL, 10.0, 2),
-        ("", 1, KERNEL, 10.0, 2),
-    ]
-    assert stragglers(result) == [
-        (0, 160.0, 0),
-        (1, 110.0, 0),
-        (2, 0.0, 2),
-    ]
+    assert rows(result, "collectives") == [("", 0, KERNEL, 10.0, 2), ("", 1, KERNEL, 10.0, 2)]
+    assert stragglers(result) == [(0, 160.0, 0), (1, 110.0, 0), (2, 0.0, 2)]
     assert [row[3:5] for row in rows(result, "waits")][:3] == [(0, 90.0), (1, 30.0), (2, 0.0)]
     (finding,) = result.findings
     assert finding.id == "COMM-1"

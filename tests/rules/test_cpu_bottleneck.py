@@ -48,8 +48,7 @@ def test_planted_bottlenecks_are_found_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpu", "cpu", "violations"),
-    [(9.99, 90.01, 20), (10.0, 90.01, 0), (9.99, 90.0, 0)],
+    ("gpu", "cpu", "violations"), [(9.99, 90.01, 20), (10.0, 90.01, 0), (9.99, 90.0, 0)]
 )
 def test_both_comparisons_are_strict(gpu: float, cpu: float, violations: int) -> None:
     result = run(RULE, node({"gpu0": [gpu] * 20, "cpu0": [cpu] * 20}), **SMALL)

@@ -463,9 +463,7 @@ def test_the_bound_of_copies_is_what_gpus_may_wait_not_what_they_do_at_least() -
     node_of = measure(copying(0.4), Params())
     (worker,) = node_of.hand_over_ns
     node_of = replace(
-        node_of,
-        hand_over_ns={worker: 6_000_000_000},
-        hand_over_most_ns={worker: 12_000_000_000},
+        node_of, hand_over_ns={worker: 6_000_000_000}, hand_over_most_ns={worker: 12_000_000_000}
     )
     findings = dataloader.judge([node_of], Params()).findings
     (found,) = (its for its in findings if its is not None and its.id == "DL-3")
@@ -616,10 +614,7 @@ def test_the_op_that_hands_over_batches_is_the_wait_where_it_was_recorded() -> N
 
 @pytest.mark.parametrize(
     ("rows", "code"),
-    [
-        ([], ReasonCode.NO_FRAMEWORK_METRICS),
-        (step_rows([0.5] * 20), ReasonCode.NO_EVENTS),
-    ],
+    [([], ReasonCode.NO_FRAMEWORK_METRICS), (step_rows([0.5] * 20), ReasonCode.NO_EVENTS)],
 )
 def test_without_loader_events_it_is_skipped(rows: list[Any], code: ReasonCode) -> None:
     result = judged(rows, cores=4)
@@ -975,8 +970,7 @@ def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_u
     columns |= {} if job_cores is None else {"job_cores": [job_cores] * 40 + [0.8] * 80}
     columns |= {} if gpu_pct is None else {"gpu0": [gpu_pct] * 120}
     part = replace(
-        node(rows, cores=4),
-        system=system_table(columns, start_s=START_S + 1, interval_s=1.0),
+        node(rows, cores=4), system=system_table(columns, start_s=START_S + 1, interval_s=1.0)
     )
     found = finding(run(RULE, part), "DL-2")
 
@@ -1014,8 +1008,7 @@ def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> 
     ]
     columns = {f"cpu{core}": [99.0] * 100 for core in range(4)} | {"gpu0": [69.0] * 100}
     part = replace(
-        node(rows, cores=4),
-        system=system_table(columns, start_s=START_S + 0.5, interval_s=1.0),
+        node(rows, cores=4), system=system_table(columns, start_s=START_S + 0.5, interval_s=1.0)
     )
     found = finding(run(RULE, part), "DL-2")
 

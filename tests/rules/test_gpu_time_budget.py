@@ -112,11 +112,7 @@ def test_a_gpu_that_never_works_has_neither_start_nor_end_without_steps() -> Non
     ],
 )
 def test_cores_wait_above_twenty_percent_on_average_or_one_above_fifty(cores, part) -> None:
-    columns = {
-        "gpu0": [0.0] * 10,
-        "cpu0_iowait": [cores[0]] * 10,
-        "cpu1_iowait": [cores[1]] * 10,
-    }
+    columns = {"gpu0": [0.0] * 10, "cpu0_iowait": [cores[0]] * 10, "cpu1_iowait": [cores[1]] * 10}
     assert parts(in_loop(columns)) == {part: 10.0}
 
 
@@ -167,11 +163,7 @@ def test_the_first_cause_that_fits_takes_the_tick() -> None:
         "cpu0_iowait": [60.0, 60.0, 60.0, 60.0, 0.0, 0.0, 0.0, 0.0, 60.0, 60.0],
         "receive": [100e6] * 5 + [0.0] * 3 + [100e6] * 2,
     }
-    rows = [
-        step(1, 3),
-        step(7, 7),
-        event("comm", "nccl", 0, 9),
-    ]
+    rows = [step(1, 3), step(7, 7), event("comm", "nccl", 0, 9)]
     result = run(RULE, node(columns, rows))
     assert parts(result, "gpu1") == {
         "initialization": 1.0,

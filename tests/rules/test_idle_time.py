@@ -114,10 +114,7 @@ def test_a_recording_of_a_start_is_told_instead_of_its_causes(length_us, is_star
     params = Params(threshold_start_pct=40.0)
     findings = run(RULE, start_trace(length_us), params=params).findings
 
-    assert [item.id for item in findings] == [
-        "IDLE-9" if is_start else "IDLE-10",
-        "IDLE-4",
-    ]
+    assert [item.id for item in findings] == ["IDLE-9" if is_start else "IDLE-10", "IDLE-4"]
     assert findings[0].severity is Severity.WARNING
     if is_start:
         assert "host late: allocating call" in findings[0].text

@@ -89,10 +89,7 @@ def test_all_nodes_are_added_up() -> None:
 
 @pytest.mark.parametrize(
     ("gpu", "lost_ratio", "severity"),
-    [
-        ([100.0, 60.0], 0.2, Severity.WARNING),
-        ([100.0, 12.0, 12.0, 12.0], 0.66, Severity.CRITICAL),
-    ],
+    [([100.0, 60.0], 0.2, Severity.WARNING), ([100.0, 12.0, 12.0, 12.0], 0.66, Severity.CRITICAL)],
 )
 def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too(
     gpu: list[float], lost_ratio: float, severity: Severity

@@ -240,7 +240,7 @@ def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
             "GPU stopped: gpu0 on algo-1 is idle for the last 67.8 %",
             "ended",
             Cause.GPU_STOPPED,
-        ),
+        )
     ],
 )
 def test_a_gpu_that_works_in_a_part_of_the_time_is_not_called_under_used(

@@ -122,10 +122,7 @@ def test_phases_add_up_to_a_hundred_percent_of_the_job() -> None:
         ("finalization", 60.0, 28.6),
     ]
     assert result.details == {
-        "step_num": {
-            "first": round((START_S + 30) * 1e6),
-            "last": round((START_S + 150) * 1e6),
-        },
+        "step_num": {"first": round((START_S + 30) * 1e6), "last": round((START_S + 150) * 1e6)},
         "job_start": START_S,
         "job_end": START_S + 210,
     }

@@ -53,11 +53,7 @@ def test_pageable_copies_are_a_fault_from_what_pinning_wins_on(kernel_us, severi
 def test_copies_are_a_fault_where_no_kernel_hides_them(kernel_us: float, is_fault: bool) -> None:
     """Of 200 µs a copy takes 120, all but 20 (or 19) of them beside a kernel."""
     copy = "Memcpy DtoD (Device -> Device)"
-    gpu: list[Any] = [
-        ("k", 0.0, 80.0),
-        (copy, 80.0, 120.0, {"stream": 8}),
-        ("k", 80.0, kernel_us),
-    ]
+    gpu: list[Any] = [("k", 0.0, 80.0), (copy, 80.0, 120.0, {"stream": 8}), ("k", 80.0, kernel_us)]
     found = {item.id: item for item in run(RULE, rank_trace(gpu=gpu)).findings}
 
     assert ("COPY-2" in found) is is_fault

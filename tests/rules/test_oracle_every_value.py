@@ -50,10 +50,7 @@ RECOUNTED: dict[str, tuple[str, tuple[Recount, ...]]] = {
         (partial(recount.bottlenecks, hot_kind=SeriesKind.IO_WAIT, hot_pct=50),),
     ),
     "LoadBalancing": (r"/RuleTriggered|/Violations|.*/distances/.*", (recount.balance,)),
-    "OverallFrameworkMetrics": (
-        r"/Details/(phase|horovod)/.*",
-        (recount.phases, recount.horovod),
-    ),
+    "OverallFrameworkMetrics": (r"/Details/(phase|horovod)/.*", (recount.phases, recount.horovod)),
     "StepOutlier": (r"/Details/step_details/.*", (recount.step_outliers,)),
 }
 """Where we deviate (docs/aws-differences.md): which values, and how they are computed again."""

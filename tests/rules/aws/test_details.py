@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-from reportgen.rules.aws.details import (
-    LastViolation,
-    violation_details,
-)
+from reportgen.rules.aws.details import LastViolation, violation_details
 from tests.builders import START_S, ns
 
 

@@ -136,13 +136,7 @@ def test_the_parts_of_the_activity_fill_the_window(name: str) -> None:
 
 @every_set
 def test_utilization_over_time_has_the_mean_of_the_window(name: str) -> None:
-    from reportgen.facts.device_busy import (
-        fine_use,
-        headline,
-        unions_of,
-        use_together,
-        windows_of,
-    )
+    from reportgen.facts.device_busy import fine_use, headline, unions_of, use_together, windows_of
 
     for trace in traces_of(name):
         window = headline(windows_of(trace))

@@ -60,10 +60,7 @@ def test_events_without_a_duration_are_nothing_to_add_up() -> None:
 def test_the_time_in_which_an_interrupted_job_did_not_run_lies_not_between_steps(others_s, is_told):
     # The loop of 100 s is split by 10,000 s without samples and events, in the middle of a gap.
     half = (100 - others_s) / 2
-    rows = [
-        at(TRAIN, TRAIN, 0, half),
-        at(TRAIN, TRAIN, half + others_s + 10_000, 100 + 10_000),
-    ]
+    rows = [at(TRAIN, TRAIN, 0, half), at(TRAIN, TRAIN, half + others_s + 10_000, 100 + 10_000)]
     whole = node(rows, cores=1)
     result = run(RULE, sampled_again(whole, after_s=49.5, pause_s=10_000))
     found = finding(result, "FW-1")
@@ -204,10 +201,7 @@ def test_every_member_with_events_has_its_shares() -> None:
 
     assert [
         (row["part"], row["time_s"], row["pct"]) for row in rows_of(result, "phase_shares")
-    ] == [
-        (TRAIN, 80.0, 80.0),
-        ("others", 20.0, 20.0),
-    ]
+    ] == [(TRAIN, 80.0, 80.0), ("others", 20.0, 20.0)]
     assert [row["pct"] for row in rows_of(result, "forward_backward")] == [25.0, 75.0]
     assert [row["pct"] for row in rows_of(result, "operator_ratio")] == [75.0, 25.0]
     assert [row["time_s"] for row in rows_of(result, "general")] == [30.0, 10.0]

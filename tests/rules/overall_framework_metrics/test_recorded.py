@@ -86,11 +86,7 @@ def test_the_sampling_interval_is_said_beside_it() -> None:
 
 @pytest.mark.parametrize(
     ("recorded", "said"),
-    [
-        ({6, 7, 20, 30, 31}, "6–7, 20, 30–31"),
-        (set(range(40)), "0–39"),
-        (set(range(0, 40, 3)), ""),
-    ],
+    [({6, 7, 20, 30, 31}, "6–7, 20, 30–31"), (set(range(40)), "0–39"), (set(range(0, 40, 3)), "")],
 )
 def test_windows_of_profiled_steps_are_named_and_not_what_lies_between(recorded, said) -> None:
     rows: list[tuple[Any, ...]] = []
