@@ -31,16 +31,6 @@ def stopped(us: float, *, slices: Any = (), call_us: float = 5.0, name: str = "g
     return rank_trace(gpu=gpu, calls=calls, slices=slices)
 
 
-def test_one_long_stretch_is_a_stop_with_what_the_host_did() -> None:
-    slices = [("save_checkpoint", 4_990.0, 2_900.0, ANNOTATION)]
-    trace = stopped(3_000.0, slices=slices)
-    found = known(host_costs(trace))
-    (stop,) = found.stops
-    assert (stop.doing, stop.before) == ("save_checkpoint", "gemm")
-    assert costs_us(trace)[Cost.LONG_GAP] == (stop.end_ns - stop.start_ns) / 1000
-    assert 2_900 <= costs_us(trace)[Cost.LONG_GAP] <= 3_000
-
-
 def test_a_stop_names_the_operator_the_range_and_the_function_around_it() -> None:
     python = {"kind": int(SliceKind.PYTHON)}
     slices = [

@@ -10,7 +10,7 @@ from reportgen.facts.idle import causes_of, cut, gaps_in, totals_by_cause
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.units import NS_PER_US
-from tests.rules.kernels.builders import ANNOTATION, LOADER, gap_trace, rank_trace
+from tests.rules.kernels.builders import ANNOTATION, LOADER, gap_trace
 
 
 def causes(trace: RankTrace, place: int = 0) -> dict[str, float]:
@@ -73,21 +73,6 @@ def test_what_other_threads_do_is_no_reason_but_for_the_loader() -> None:
     )
 
     assert causes(trace) == {"host_late:dataloader": 10, "host_late:other": 90}
-
-
-def test_of_operations_that_start_together_the_first_launched_ends_the_gap() -> None:
-    calls = [
-        ("cudaLaunchKernel", 0.0, 1.0, {"correlation": 1}),
-        ("cudaLaunchKernel", 2.0, 1.0, {"correlation": 2}),
-        ("cudaLaunchKernel", 150.0, 1.0, {"correlation": 3}),
-    ]
-    gpu = [
-        ("a", 0.0, 100.0, {"correlation": 1}),
-        ("b", 200.0, 9.0, {"correlation": 2, "stream": 8}),
-        ("c", 200.0, 3.0, {"correlation": 3}),
-    ]
-
-    assert causes(rank_trace(gpu=gpu, calls=calls)) == {"waiting": 100}
 
 
 def test_the_window_of_steps_has_a_head_and_a_tail() -> None:

@@ -18,7 +18,6 @@ from reportgen.facts.loader import (
 )
 from reportgen.merging import max_by_key
 from reportgen.profile import SpanTable
-from reportgen.rules.aws.aws_dataloader import minutes_out_of_range
 from tests.builders import START_S, ns, span_table
 from tests.rules.framework_jobs import step_rows
 
@@ -76,16 +75,6 @@ def test_a_process_counts_once_in_a_second_and_nodes_are_not_added_up() -> None:
 
     assert (one, other) == ({start_s: 2}, {start_s: 1, start_s + 1: 1})
     assert max_by_key([one, other]) == max_by_key([other, one]) == {start_s: 2, start_s + 1: 1}
-
-
-def test_minutes_count_from_eleven_seconds_on_and_on_the_edges_all_is_well() -> None:
-    first = dict.fromkeys(range(10), 2)
-    busy = first | {60: 2, 120: 9, 180: 9}
-
-    assert minutes_out_of_range(first, fewest=3, most=9) == 0
-    assert minutes_out_of_range(busy, fewest=3, most=9) == 3
-    assert minutes_out_of_range(busy, fewest=2, most=2) == 0
-    assert minutes_out_of_range(busy, fewest=0, most=1) == 3
 
 
 def test_a_wait_is_out_of_the_ordinary_where_it_exceeds_those_for_first_batches() -> None:

@@ -97,10 +97,6 @@ def test_windows_are_those_of_a_slow_loop(values: list[float], window: int, stop
         np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-12)
 
 
-def ticks(count: int) -> np.ndarray:
-    return ns(START_S) + np.arange(count, dtype=np.int64) * 500_000_000
-
-
 @pytest.mark.parametrize(
     ("phases", "expected"),
     [

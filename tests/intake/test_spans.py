@@ -109,15 +109,6 @@ def test_an_empty_timeline_is_skipped_and_counted(tmp_path: Path) -> None:
     assert counted(profile, Quality.FILES_READ) == 0
 
 
-def test_an_event_longer_than_the_job_is_dropped(tmp_path: Path) -> None:
-    write_system(tmp_path, {"gpu0": [1.0] * 120})
-    long: Row = ("cpu_functions", "4", START_S + 8, START_S + 812_355, {})
-    write_timeline(tmp_path, timeline_lines([*ROWS, long]))
-    profile = read(tmp_path)
-    assert profile.spans.n_spans == len(ROWS)
-    assert counted(profile, Quality.EVENTS_DROPPED) == 1
-
-
 def test_without_samples_the_files_names_say_how_long_the_job_was(tmp_path: Path) -> None:
     life: Row = ("DataLoaderWorker", "w", START_S, START_S + 3000, {})
     long: Row = ("cpu_functions", "4", START_S + 8, START_S + 812_355, {})
@@ -205,30 +196,6 @@ def test_names_of_dropped_events_are_not_in_the_vocabulary(tmp_path: Path) -> No
     write_timeline(tmp_path, timeline_lines([*ROWS[:1], ("Bad", "bad", 4.9e9, 4.9e9, {})]))
     spans = read(tmp_path).spans
     assert (spans.names, spans.phases) == ((TRAIN,), (TRAIN,))
-
-
-def many_files(job: Path, *, n_files: int = 12, n_rows: int = 40) -> None:
-    """Write two workers' files of a minute each: steps, and a long event."""
-    chance = random.Random(5)
-    for minute in range(n_files):
-        start_s = START_S + 60 * minute
-        for pid in (27, 28):
-            begins_s = sorted(start_s + round(60 * chance.random(), 4) for _ in range(n_rows))
-            rows: list[Row] = [
-                ("Forward", f"layer{chance.randrange(5)}", begin_s, begin_s + chance.random(),
-                 {"step": chance.randrange(50), "os_pid": pid})
-                for begin_s in begins_s
-            ]  # fmt: skip
-            if minute % 5 == 4:
-                rows.append(("Epoch", "epoch", START_S + minute, start_s + 59, {"os_pid": pid}))
-            write_timeline(job, timeline_lines(rows), end_s=start_s + 60, node_id=f"{pid}-algo-1")
-
-
-def test_events_of_many_files_are_in_order(tmp_path: Path) -> None:
-    many_files(tmp_path)
-    whole = read(tmp_path)
-    assert np.all(np.diff(whole.spans.start_ns) >= 0)
-    assert whole.spans.n_spans == 12 * 2 * 40 + 2 * 2
 
 
 def test_names_of_ranges_lose_the_folders_of_people(tmp_path: Path) -> None:

@@ -119,22 +119,6 @@ def test_a_second_recording_into_a_folder_goes_beside_it(tmp_path: Path) -> None
     assert [len(steps_of(tmp_path / name)) for name in ("run", "run-2")] == [3, 5]
 
 
-def test_a_second_recording_of_a_process_has_its_own_steps(tmp_path: Path) -> None:
-    done = run(
-        f"""
-        import reportgen
-        for name, n in (("a", 3), ("b", 5)):
-            with reportgen.recording(out={str(tmp_path)!r} + "/" + name):
-                for _ in range(n):
-                    reportgen.step()
-            reportgen.step()
-        """
-    )
-    assert done.returncode == 0, done.stderr
-    assert steps_of(tmp_path / "a") == [0, 1, 2]
-    assert steps_of(tmp_path / "b") == [0, 1, 2, 3, 4]
-
-
 def test_a_turn_that_break_leaves_is_no_step(tmp_path: Path) -> None:
     done = run(
         f"""

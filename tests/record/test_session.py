@@ -264,12 +264,6 @@ def test_a_second_run_into_the_folder_has_one_of_its_own(tmp_path: Path) -> None
     assert now == first
 
 
-def test_another_program_does_not_mix_with_one_that_runs(tmp_path: Path) -> None:
-    with running(tmp_path):
-        answer = record("--out", "out", "--", "true", cwd=tmp_path)
-    assert "goes into out-2" in answer.stderr
-
-
 @pytest.mark.parametrize(
     ("environments", "n_folders"),
     [

@@ -366,17 +366,6 @@ def test_an_estimate_never_exceeds_the_time_outside_of_steps() -> None:
     assert result.metrics["waited_ratio"] == pytest.approx(29 * 0.3 / loop_s, rel=1e-6)
 
 
-def test_overlapping_waits_are_not_counted_twice() -> None:
-    rows = training(wait_s=0.2)
-    twice = [
-        ("cpu_functions", f"enumerate(DataLoader)#{ITERATOR}.__next__", *row[2:])
-        for row in rows
-        if row[0] == "DataLoaderIter"
-    ]
-
-    assert judged([*rows, *twice], cores=4).metrics == judged(rows, cores=4).metrics
-
-
 def test_operators_that_fetch_are_waits_when_nothing_else_was_recorded() -> None:
     rows = step_rows([0.5] * 20, start_s=START_S + 0.5)
     rows += [
@@ -576,15 +565,6 @@ def test_a_tensorflow_pipeline_without_prefetch_is_told() -> None:
     assert "prefetch" in found.advice
 
 
-def test_a_pipeline_of_which_only_the_end_was_recorded_may_well_prefetch() -> None:
-    ends = ("dataset::GetNext", "IteratorGetNextOp::DoCompute")
-    rows = [
-        *step_rows([0.7] * 30, start_s=START_S + 0.3),
-        *(("DataIterator", end, START_S + i, START_S + i + 0.3) for i in range(30) for end in ends),
-    ]
-    assert finding(judged(rows, cores=1), "DL-4") is None
-
-
 def test_who_loads_with_tensorflow_is_not_told_of_loader_processes() -> None:
     result = judged(tensorflow(prefetch=True), cores=8)
     (found,) = result.findings
@@ -737,30 +717,6 @@ def test_what_workers_exchange_is_no_input() -> None:
     system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
     bursts = run(RULE, replace(node(rows, cores=8), system=system))
     assert loud(bursts) == [("DL-1", Cause.TOO_FEW_LOADERS)]
-
-
-def test_a_rate_that_hardly_counts_is_no_limit() -> None:
-    rows = training(wait_s=0.5, loaders=4, n_steps=200)
-
-    assert loud(sampled(rows, cores=8, cpu=10, receive=9e6)) == [("DL-1", Cause.TOO_FEW_LOADERS)]
-    (found,) = sampled(rows, cores=8, cpu=10, receive=11e6).findings
-    assert found.cause == Cause.NETWORK_INPUT
-    assert "received data at a steady rate, 100.0 % of its own maximum" in found.text
-    assert "bandwidth" in found.advice
-
-
-def test_a_rate_of_which_single_samples_scatter_is_as_flat_as_its_means() -> None:
-    rows = training(wait_s=0.5, loaders=4, n_steps=200)
-    rates = [95e6, 100e6, 120e6, 90e6, 95e6] * 121
-    lasting = [rate for rate in rates for _ in range(10)]
-
-    def cause(columns: dict[str, list[float]]) -> str:
-        series = {f"cpu{core}": [30.0] * 601 for core in range(8)} | columns
-        system = system_table(series, start_s=START_S, interval_s=1.0)
-        return run(RULE, replace(node(rows, cores=8), system=system)).findings[0].cause
-
-    assert cause({"receive": rates[:601]}) == Cause.NETWORK_INPUT
-    assert cause({"receive": lasting[:601]}) == Cause.TOO_FEW_LOADERS
 
 
 def test_without_loader_processes_the_training_process_computes_what_it_waits_for() -> None:

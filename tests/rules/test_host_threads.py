@@ -86,20 +86,6 @@ def test_the_caller_is_the_innermost_operator_whatever_the_numbers_say() -> None
     assert dict(called) == {"aten::copy_": 30, "validate": 9, "": 2, "train.py(12): step": 1}
 
 
-def test_a_python_thread_that_waits_is_not_busy() -> None:
-    python = {"kind": int(SliceKind.PYTHON)}
-    slices = [
-        ("threading.py(1032): _bootstrap", 0.0, 100.0, python),
-        ("tqdm/_monitor.py(60): run", 1.0, 98.0, python),
-        ("threading.py(359): wait", 10.0, 80.0, python),
-        ("<built-in method sleep of module object at 0x7f>", 92.0, 4.0, python),
-    ]
-    result = run(RULE, rank_trace(slices=slices, steps=[(1, 0.0, 100.0)]))
-
-    assert column(result, "host_threads", "busy_us") == [16.0]
-    assert column(result, "host_threads", "blocked_us") == [0.0]
-
-
 def test_blocking_calls_of_all_ranks_are_joined_by_name_and_caller() -> None:
     calls = [("cudaStreamSynchronize", 10.0, 4.0), ("cudaMemcpy", 20.0, 5.0)]
     ranks = [rank_trace(slices=[("a", 0.0, 9.0)], calls=calls, rank=rank) for rank in (0, 1)]

@@ -266,15 +266,6 @@ def of_cause(result: Any, cause: Cause) -> Any:
     return next((found for found in result.findings if found.cause == cause), None)
 
 
-def test_gpus_that_are_never_used_waste_their_own_time_only() -> None:
-    found = of_cause(
-        run(RULE, node(gpu0=[80.0, 90.0] * 15, gpu1=[0.0] * 30), **SMALL), Cause.GPU_IDLE
-    )
-
-    assert found.estimate.share_ratio == 0.5
-    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
-
-
 def test_a_gpu_that_stops_wastes_the_rest_of_its_own_time() -> None:
     stops = [95.0] * 20 + [0.0] * 40
     result = run(RULE, node(gpu0=stops, gpu1=[95.0] * 60, gpu2=[95.0] * 60), **SMALL)

@@ -138,19 +138,6 @@ def test_a_gpu_that_the_job_never_uses_waits_for_nothing() -> None:
     assert "33.3 % of the job" in found.title
 
 
-@pytest.mark.parametrize(
-    ("received", "ratio"),
-    [
-        ([FAST] * 240, 1.0),
-        ([FAST] * 120 + [FAST / 10] * 120, 0.5),
-        (([FAST] + [0.0] * 9) * 24, 0.0),  # bursts
-    ],
-)
-def test_whether_the_node_receives_steadily_is_seen_by_the_minute(received, ratio) -> None:
-    result = run(RULE, node([95.0] * 240, received))
-    assert result.metrics["steady_input_ratio"] == ratio
-
-
 def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too() -> None:
     columns = {"gpu0": [95.0, 57.0] * 100, "cpu0": [10.0] * 200, "receive": [FAST] * 200}
     part = node_profile(columns, interval_s=1)

@@ -155,19 +155,6 @@ def test_a_single_dip_stays_visible_in_a_long_curve() -> None:
     assert curve.columns[0].values[0] == START_S
 
 
-def test_several_nodes_share_one_chart_per_quantity() -> None:
-    result = run(RULE, steady("algo-1"), steady("algo-2"))
-    charts = {item.id: item for item in result.exhibits if item.kind is ExhibitKind.BAND}
-
-    assert list(charts) == ["gpu_over_time", "cpu_over_time"]
-    assert [column.name for column in charts["gpu_over_time"].columns][1::3] == [
-        "algo-1 gpu0_min", "algo-2 gpu0_min",
-    ]  # fmt: skip
-    assert [column.name for column in charts["cpu_over_time"].columns][1::3] == [
-        "algo-1_min", "algo-2_min",
-    ]  # fmt: skip
-
-
 def test_disk_and_network_have_a_curve_for_each_direction() -> None:
     rates = {
         "receive": 5e6, "transmit": 2e6, "receive_platform": 7e5, "transmit_platform": 1e5,
@@ -272,15 +259,6 @@ def test_every_gpu_has_a_row_over_time_and_the_least_used_node_comes_first() -> 
 
 def test_one_device_alone_has_no_heat_map() -> None:
     assert run(RULE, node(gpu0=[50.0] * 100)).exhibit("device_heatmap") is None
-
-
-def test_nodes_without_gpus_have_a_heat_map_of_their_cpus() -> None:
-    heat = known(
-        run(RULE, node("algo-1", cpu0=[5.0] * 9), node("algo-2", cpu0=[7.0] * 9)).exhibit(
-            "device_heatmap"
-        )
-    )
-    assert [column.name for column in heat.columns] == ["row", "time_s", "cpu_pct", "node"]
 
 
 def test_active_and_idle_samples_add_up_to_the_whole_job() -> None:

@@ -199,16 +199,6 @@ def test_a_profile_of_another_process_covers_nothing(tmp_path: Path) -> None:
     assert rows_of(run(tmp_path), "gaps")[0]["profiled_gaps"] == 0
 
 
-def test_the_shortest_profile_that_covers_a_window_speaks_for_it(tmp_path: Path) -> None:
-    whole = f"train-0-stepstart-{T - S}"
-    profile(tmp_path, {("a.py", 1, "whole"): (1, 9.0, 9.0)}, step=20, start=whole)
-    write_python_profiles(tmp_path / "profiler-output", moments(range(1)))
-    write_timeline(tmp_path, timeline_lines(events(range(1, 2))))
-    names = {row["function"] for row in rows_of(run(tmp_path), "before_forward")}
-    assert "log_metrics" in names
-    assert "whole" not in names
-
-
 def test_the_two_profilers_are_never_added_up(tmp_path: Path) -> None:
     profile(tmp_path, BETWEEN, step=5)
     profile(tmp_path, BETWEEN, step=6, profiler="pyinstrument")

@@ -154,15 +154,6 @@ def test_times_on_the_gpu_and_from_step_to_step_have_a_histogram_and_percentiles
         assert result.metrics[f"step_{point}_us"] == 100.0
 
 
-def test_steps_that_launch_nothing_have_no_time_on_the_gpu() -> None:
-    marks = [(1, 0.0, 10.0), (2, 10.0, 10.0)]
-    result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], steps=marks))
-
-    assert result.exhibit("gpu_step_times") is None
-    assert column(result, "step_percentiles", "gpu_span_p50_us") == [None]
-    assert result.metrics["step_gpu_span_p50_us"] is None
-
-
 @pytest.mark.parametrize(("waits_us", "is_named"), [(55.0, False), (70.0, True)])
 def test_slow_steps_that_wait_for_the_loader_name_it(waits_us: float, is_named: bool) -> None:
     """The slow step takes 120 µs longer; waits of 5 µs are in every step."""

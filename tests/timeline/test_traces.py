@@ -116,30 +116,6 @@ def test_arrows_are_the_correlation_pairs(
     assert {(flow, lane, start) for flow, _, _, lane, start, _ in arrows} <= ends
 
 
-@pytest.mark.parametrize("budget_bytes", [25_000])
-def test_windows_hold_every_event_that_begins_in_them(
-    budget_bytes: int, staged: Path, whole: ReadFile, strips: dict[int, list[Strip]]
-) -> None:
-    file = timeline(staged, budget_bytes=budget_bytes)
-
-    for lane, full in zip(file.header["lanes"], whole.header["lanes"], strict=True):
-        if lane["kind"] in {"node", "rank", "host", "gpu", "counter"}:
-            continue
-        shown, every = Counter(file.strips(lane)), Counter(strips[full["id"]])
-        windows = [(window["start"], window["end"]) for window in file.header["windows"]]
-        expected = Counter(
-            {
-                strip: n
-                for strip, n in every.items()
-                if any(
-                    strip[0] < end and (strip[0] + strip[1] > start or strip[0] == start)
-                    for start, end in windows
-                )
-            }
-        )
-        assert shown == expected
-
-
 def test_a_window_counts_what_the_trace_counts(path: Path, staged: Path, expected: CountedTrace):
     file = timeline(staged, budget_bytes=40_000)
     lanes = file.header["lanes"]

@@ -100,30 +100,6 @@ def test_what_does_not_fit_is_coarse_and_in_full_around_the_steps_that_matter(tm
     assert slow["start"] < 7 * STEP_NS < 9 * STEP_NS < slow["end"]
 
 
-def test_events_that_pack_badly_shorten_the_windows_and_take_none_away(tmp_path: Path) -> None:
-    whole = part(n_steps=400, per_step=50)
-    rng = np.random.default_rng(1)
-    n_events = 20_000
-    lane = strips_of(
-        np.sort(rng.integers(0, 400 * STEP_NS, n_events)),
-        rng.integers(1, 20_000, n_events),
-        rng.integers(0, 5_000, n_events),
-    )
-    lanes = [
-        replace(item, strips=lane) if item.kind is LaneKind.THREAD else item for item in whole.lanes
-    ]
-    names = tuple(f"{at:x}" * 12 for at in range(5_000))
-    families = (Family.OPERATORS,) * len(names)
-    hard = replace(whole, lanes=tuple(lanes), names=names, families=families)
-
-    file, size = made([hard], tmp_path, budget_bytes=120_000)
-
-    assert size <= 120_000
-    whys = " ".join(window["why"] for window in file.header["windows"])
-    assert "median step" in whys
-    assert "slowest step" in whys
-
-
 def test_a_finding_has_its_window_and_its_strip(tmp_path: Path) -> None:
     at_ns = ORIGIN_NS + 200 * STEP_NS
     mark = FindingMark(title="<b>late</b>", said_by="X X-1", start_ns=at_ns, end_ns=at_ns + STEP_NS)

@@ -51,12 +51,6 @@ def test_its_errors_are_said_as_always(users: Path, tmp_path: Path) -> None:
     assert "ZeroDivisionError" in done.stderr
 
 
-def test_without_another_one_ours_stays(tmp_path: Path) -> None:
-    code = "import sys; print(sys.path.count(sys.argv[0] or ''), 'sitecustomize' in sys.modules)"
-    done = start(code, folders=[], out=tmp_path)
-    assert done.stdout.split()[1] == "True"
-
-
 def test_the_start_imports_nothing_that_takes_time(tmp_path: Path) -> None:
     code = f"import sys; print(sorted({LIGHT!r} & set(sys.modules)))"
     bare = subprocess.run(

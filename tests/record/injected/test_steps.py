@@ -72,18 +72,6 @@ def test_samples_of_all_batches_of_a_step_count_and_most_steps_decide(loop: Loop
     assert loop.steps.samples_per_step() == 64
 
 
-def test_the_parts_of_a_step_are_wait_forward_rest_and_optimizer(loop: Loop) -> None:
-    loop.wait(100)
-    loop.forward(120)
-    loop.optimizer(150)
-    assert loop.phases() == [
-        ("DataLoaderIter", 100, 110),
-        ("Forward", 120, 130),
-        ("AfterForward", 130, 150),
-        ("Optimizer", 150, 160),
-    ]
-
-
 def test_batches_that_are_accumulated_are_one_step(loop: Loop) -> None:
     for at in (100, 200, 300):
         loop.wait(at)
@@ -219,14 +207,6 @@ def test_without_anything_better_the_period_of_the_loader_counts(n: int, loop: L
     for index in range(n + 1):
         loop.wait(100 * index)
     assert loop.finish() == [("GLOBAL", i, 100 * i + 10, 100 * i + 100) for i in range(n)]
-
-
-def test_boundaries_give_the_number_of_the_next_step(loop: Loop) -> None:
-    for at in (100, 200, 300):
-        loop.wait(at)
-        loop.optimizer(at + 40)
-    loop.finish()
-    assert loop.boundaries == [1, 2, 3]
 
 
 def test_the_backward_pass_lasts_from_the_output_to_its_end(loop: Loop) -> None:
