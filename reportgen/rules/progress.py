@@ -6,7 +6,6 @@ Between two entries nothing is known: these are means over logging intervals, ne
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.monitoring import Progress
 from reportgen.results import Cause, Exhibit, ExhibitKind, Finding, Role, RuleId, Severity
 from reportgen.rules import kit
-from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.units import NS_PER_S
 
 MOST_POINTS = 500
@@ -25,7 +24,10 @@ MOST_POINTS = 500
 PAUSE_TIMES, LEAST_PAUSE_S = 5.0, 30.0
 """A logging interval is a pause if each step in it takes five times the usual time, and the
 interval half a minute longer: shorter ones may be a checkpoint or the log itself."""
+SLOWER_FROM_PCT = 20.0
+"""A pace that falls by less may come from inputs of unequal length."""
 _BLOCKS = 20
+"""Paces are compared block by block, once there are as many logging intervals."""
 LEAST_CONTRAST_PCT = 15.0
 """GPUs that work by this much less are said to rest when the pace falls."""
 
@@ -59,24 +61,6 @@ PAUSES = kit.Message(
     advice="If these are evaluations or checkpoints, make them rarer or shorter.",
     exhibit="pace",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Parameters of ours; AWS has no such rule."""
-
-    slower_pct: float = kit.percentage(
-        20,
-        "a pace that falls by at least this much is reported",
-        source="chosen: less is within what inputs of unequal length cause",
-    )
-    min_intervals: int = kit.count(
-        20,
-        "paces are compared once there are as many logging intervals",
-        unit="intervals",
-        source="chosen: one in each block that is compared",
-        minimum=_BLOCKS,
-    )
 
 
 @kit.row
@@ -122,7 +106,7 @@ class Logged:
 Measured = tuple[tuple[NodePace, ...], tuple[Logged, ...]]
 
 
-def measure(part: NodeProfile, _params: Params) -> Measured:
+def measure(part: NodeProfile, _params: NoParams) -> Measured:
     """Measure the pace of each log of a node, and what it says of its own speed."""
     logs = list(_joined(part.monitoring.progress if part.monitoring is not None else ()))
     paces = [pace for log in logs if (pace := _pace(part, log)) is not None]
@@ -222,7 +206,7 @@ def _use_of(
     return slow, mean_of_present(use_pct[is_inside & ~is_slow[at]])
 
 
-def judge(measured: Sequence[Measured], params: Params) -> Outcome:
+def judge(measured: Sequence[Measured], _params: NoParams) -> Outcome:
     """Report a pace that falls, and pauses; show what the job logged."""
     nodes = [node for paces, _ in measured for node in paces]
     logged = [one for _, several in measured for one in several]
@@ -230,21 +214,21 @@ def judge(measured: Sequence[Measured], params: Params) -> Outcome:
         text = "The job logged no step numbers with their times."
         return Outcome(missing=results.Reason(code=results.ReasonCode.NO_EVENTS, text=text))
     return Outcome(
-        findings=[finding for node in nodes for finding in _findings(node, params)],
+        findings=[finding for node in nodes for finding in _findings(node)],
         exhibits=_exhibits(nodes, logged),
         metrics={"logged_steps_per_s": round(nodes[0].pace_p50, 6) if nodes else None},
     )
 
 
-def _findings(node: NodePace, params: Params) -> Iterator[Finding]:
-    if node.n_intervals < params.min_intervals:
+def _findings(node: NodePace) -> Iterator[Finding]:
+    if node.n_intervals < _BLOCKS:
         return
     where = results.Where(node=node.node)
     fall_pct = 100 * (1 - node.last_pace / node.first_pace) if node.first_pace else 0.0
-    if node.is_slower and fall_pct >= params.slower_pct:
+    if node.is_slower and fall_pct >= SLOWER_FROM_PCT:
         yield SLOWER.finding(
             measured=fall_pct,
-            threshold=params.slower_pct,
+            threshold=SLOWER_FROM_PCT,
             where=where,
             node=node,
             use=_use_in_words(node),
@@ -310,7 +294,7 @@ RULE = Rule(
     title="Progress of the job",
     about=ABOUT,
     needs=(Need.PROGRESS,),
-    params=Params,
+    params=NoParams,
     measure=measure,
     judge=judge,
 )

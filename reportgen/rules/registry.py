@@ -5,12 +5,12 @@ A rule of ours is registered by the name of its module, here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reportgen.errors import PluginError
 from reportgen.rules.base import AnyRule, Rule, param_specs
@@ -100,16 +100,8 @@ def all_rules(
     """
     rules = list(_builtin(_GROUPS["BUILTIN_RULES"]) if builtin is None else builtin)
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
-        try:
-            loaded = entry.load()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as err:
-            raise PluginError(
-                f"The installed rule {entry.value} cannot be imported ({_say(err)}).",
-                hint=f"Mend or uninstall the package that provides {entry.name}.",
-                rule_id=entry.name,
-            ) from err
+        hint = f"Mend or uninstall the package that provides {entry.name}."
+        loaded = _loaded(entry.load, f"The installed rule {entry.value}", entry.value, hint=hint)
         rules.extend(_checked(loaded, entry.value))
     for name in plugins:
         rules.extend(_from_module(name))
@@ -117,24 +109,24 @@ def all_rules(
 
 
 def _from_module(name: str) -> tuple[AnyRule, ...]:
-    try:
-        module = import_module(name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as err:
-        raise PluginError(
-            f"The plugin {name} cannot be imported ({_say(err)}).",
-            hint="Check its name, and that its folder is on PYTHONPATH."
-            if isinstance(err, ModuleNotFoundError)
-            else f"Mend it until `python -c 'import {name}'` works.",
-            rule_id=name,
-        ) from err
+    hint = f"`python -c 'import {name}'` must work: check its name, its code and PYTHONPATH."
+    module = _loaded(lambda: import_module(name), f"The plugin {name}", name, hint=hint)
     return _checked(getattr(module, "RULES", None) or getattr(module, "RULE", None), name)
 
 
-def _say(err: BaseException) -> str:
-    """Name the exception of a foreign module when it was imported, which may be any."""
-    return f"{type(err).__name__}: {err}"
+def _loaded(load: Callable[[], Any], what: str, rule_id: str, *, hint: str) -> Any:
+    """Load a foreign module, which may raise anything while it is imported.
+
+    Raises:
+        PluginError: it did.
+    """
+    try:
+        return load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as err:
+        message = f"{what} cannot be imported ({type(err).__name__}: {err})."
+        raise PluginError(message, hint=hint, rule_id=rule_id) from err
 
 
 def _checked(loaded: object, source: str) -> tuple[AnyRule, ...]:

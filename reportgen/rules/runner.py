@@ -96,11 +96,11 @@ def judge_each(
 
 def _judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> Judged:
     failure = next((item for item in measurements if isinstance(item, Failure)), None)
-    judged = failure or _judged(rule, measurements, params)
+    judged = failure or guarded(rule, "judge", _saveable, rule, measurements, params)
     if isinstance(judged, Judged):
         return judged
     logger.warning("warning: %s: %s. The other checks are not affected.", rule.id, judged.text)
-    nothing = _judged(rule, [], params)
+    nothing = guarded(rule, "judge", _saveable, rule, [], params)
     failed = results.RuleResult(
         id=rule.id,
         status=results.Status.FAILED,
@@ -158,13 +158,6 @@ def _status(
     return (
         results.Status.TRIGGERED if counters.rule_triggered > 0 or is_fault else results.Status.OK
     )
-
-
-def _judged(rule: AnyRule, measurements: Sequence[Any], params: Any) -> Judged | Failure:
-    """Return the result of a rule, or a failure if it cannot be saved."""
-    judged = guarded(rule, "judge", _saveable, rule, measurements, params)
-    assert isinstance(judged, Judged | Failure)
-    return judged
 
 
 def _saveable(rule: AnyRule, measurements: Sequence[Any], params: Any) -> Judged:

@@ -28,13 +28,11 @@ _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
 MISSHAPEN = """SageMaker's rule triggered {n:count time}, but its details are not of the shape that
     it writes and cannot be shown. ({why})"""
 
-_KNOWN: Mapping[str, str] = {
-    **dict.fromkeys(
-        _BOTTLENECK_RULES,
-        """One busy or waiting core is enough for a bottleneck, late samples count as separate
-            datapoints, and nodes are not distinguished.""",
-    ),
-}
+_KNOWN: Mapping[str, str] = dict.fromkeys(
+    _BOTTLENECK_RULES,
+    """One busy or waiting core is enough for a bottleneck, late samples count as separate
+        datapoints, and nodes are not distinguished.""",
+)
 _NEVER: Mapping[str, str] = {
     _BALANCE: "SageMaker's rule compares each GPU with itself only and can never trigger.",
     "MaxInitializationTime": "SageMaker's rule can never trigger, whatever the start-up took.",
