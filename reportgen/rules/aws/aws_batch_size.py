@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from reportgen.facts.distributions import box_of
 from reportgen.facts.samples import minutes_of, window_percentiles
 from reportgen.facts.usage import PERCENT_DIGITS, Samples
 from reportgen.results import JsonValue
-from reportgen.rules.aws.details import MEMORY_SUFFIX, LastViolation, Violations, box_member
+from reportgen.rules.aws.details import MEMORY_SUFFIX, LastViolation, Violations
 from reportgen.rules.kit import patience, percentage, window
 from reportgen.units import NS_PER_MINUTE
 
@@ -76,4 +76,4 @@ def _minutes_with_room(cpu: Samples, use: Samples, memory: Samples, params: Para
 
 def _box(samples: Samples, minute_ns: int) -> JsonValue:
     """Return the box of all samples up to the end of a minute."""
-    return box_member(box_of(samples.values[samples.time_ns < minute_ns + NS_PER_MINUTE]))
+    return asdict(box_of(samples.values[samples.time_ns < minute_ns + NS_PER_MINUTE]))

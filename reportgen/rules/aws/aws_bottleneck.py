@@ -7,7 +7,7 @@ import numpy as np
 from reportgen.facts.bottlenecks import Bottlenecks
 from reportgen.results import Counters, Details, JsonValue
 from reportgen.rules.aws.breakdown import breakdown_details
-from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS, Counted
+from reportgen.rules.aws.details import Counted
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
 
@@ -47,5 +47,5 @@ def _by_time(job: Bottlenecks) -> dict[str, JsonValue]:
         free_ns = time_ns
         while seconds_key(free_ns) in found:
             free_ns += NS_PER_US
-        found[seconds_key(free_ns)] = {IDLE_GPUS: n_gpus, HOT_CORES: n_cores}
+        found[seconds_key(free_ns)] = {"GPUs": n_gpus, "CPUs": n_cores}
     return found

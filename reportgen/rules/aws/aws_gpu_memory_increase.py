@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from reportgen.arrays import Floats, Mask, Rows
 from reportgen.facts.distributions import box_of, percentiles
 from reportgen.facts.usage import Samples
-from reportgen.rules.aws.details import LastViolation, Violations, box_member
+from reportgen.rules.aws.details import LastViolation, Violations
 from reportgen.rules.kit import patience, percentage, window
 
 HUNDREDTHS = 100
@@ -72,7 +72,7 @@ def _violation(gpu: str, samples: Samples, increases: Floats, rows: Rows) -> Las
         "increase": float(increases[last]),
         "gpu_max": float(history.max()),
         "p05": float(percentiles(history, (5,))[0]),
-        **box_member(box_of(history)),
+        **asdict(box_of(history)),
     }
     return LastViolation(
         first_ns=int(samples.time_ns[rows[0]]),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from reportgen.arrays import Floats, Instants
 from reportgen.facts.distributions import box_of, percentiles
 from reportgen.facts.samples import minutes_of, window_percentiles
 from reportgen.facts.usage import IDLE_BELOW_PCT, PERCENT_DIGITS, Samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.rules.aws.details import LastViolation, Violations, box_member
+from reportgen.rules.aws.details import LastViolation, Violations
 from reportgen.rules.kit import patience, percentage, window
 
 
@@ -43,7 +42,8 @@ def _of_gpu(gpu: str, series: Samples, params: Params) -> tuple[int, LastViolati
     values, minutes = series.values, minutes_of(series.time_ns)
     is_judged = minutes.stop > params.patience
     stops = minutes.stop[is_judged]
-    p95, p5 = _rounded(values, stops, params.window)
+    points = window_percentiles(values, stops, window=params.window, points_pct=(95, 5))
+    p95, p5 = np.round(points, PERCENT_DIGITS).T
     is_low = p95 < params.threshold_p95
     is_found = is_low | ((p95 > params.threshold_p95) & (p5 < params.threshold_p5))
     start_ns, stops = minutes.start_ns[is_judged][is_found], stops[is_found]
@@ -52,13 +52,7 @@ def _of_gpu(gpu: str, series: Samples, params: Params) -> tuple[int, LastViolati
     history = values[: stops[-1]]
     last_p95, last_p5 = percentiles(history[-params.window :], (95, 5)).tolist()
     peaks = {"gpu_max": float(history.max()), "gpu_95": last_p95, "gpu_5": last_p5}
-    members = {gpu: {**peaks, **box_member(box_of(history))}}
+    members = {gpu: {**peaks, **asdict(box_of(history))}}
     return start_ns.size, LastViolation(
         first_ns=int(start_ns[0]), last_ns=int(start_ns[-1]), members=members
     )
-
-
-def _rounded(values: Floats, stops: Instants, window: int) -> Floats:
-    """Return (2, m) the 95th and 5th percentile of the last ``window`` samples before each stop."""
-    points = window_percentiles(values, stops, window=window, points_pct=(95, 5))
-    return np.round(points, PERCENT_DIGITS).T

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.results.charts import floats
+from reportgen.rules.aws.details import numbers_of
 from reportgen.units import NS_PER_US, percentages, seconds
 
 AWS_END = "in SageMaker's result the loop ends where its last step begins"
@@ -39,18 +39,13 @@ def step_num(first_ns: int | None, last_ns: int | None) -> Details:
 
 def phases_of(details: Details) -> Phases | None:
     """Return the phases that details tell; ``None`` where a number is absent."""
-    steps = details.get("step_num")
-    if not isinstance(steps, dict) or not steps:
+    found = numbers_of(details) | numbers_of(details.get("step_num"))
+    if not found.keys() >= {"first", "last", "job_start", "job_end"}:
         return None
-    given = [steps.get("first"), steps.get("last")]
-    given += [details.get("job_start"), details.get("job_end")]
-    numbers = [float(value) for value in given if is_number(value)]
-    if len(numbers) < len(given):
-        return None
-    first_us, last_us, start_s, end_s = numbers
+    first_us, last_us, start_s = found["first"], found["last"], found["job_start"]
     first_s, last_s = first_us / 1e6, last_us / 1e6
     loop_s = round((last_us - first_us) / 1e6, 6)
-    before_s, after_s = max(first_s - start_s, 0.0), max(end_s - last_s, 0.0)
+    before_s, after_s = max(first_s - start_s, 0.0), max(found["job_end"] - last_s, 0.0)
     return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
 
 
@@ -70,8 +65,3 @@ def phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[Exhibit]:
         ],
         row_roles=(Role.START, Role.GPU, Role.OTHER),
     )
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value of JSON is a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

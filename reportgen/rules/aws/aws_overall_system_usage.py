@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from reportgen.results import Details, Exhibit, JsonValue
+from reportgen.rules.aws.details import mapping_of, numbers_of
 from reportgen.rules.kit import MOST_SHOWN, col, derived, low_middle_high, row, table
 
 DECIMALS = 2
@@ -68,14 +69,8 @@ def usage_rows(
     """
     rows = []
     for quantity in Quantity:
-        nodes = details.get(quantity.value)
-        for node, entry in nodes.items() if isinstance(nodes, dict) else ():
-            numbers = entry if isinstance(entry, dict) else {}
-            values = {
-                name: float(value)
-                for name in STATISTICS
-                if isinstance(value := numbers.get(name), int | float)
-            }
+        for node, entry in mapping_of(details.get(quantity.value)).items():
+            values = {k: value for k, value in numbers_of(entry).items() if k in STATISTICS}
             if len(values) == len(STATISTICS):
                 p5 = lows.get((node, quantity)) if lows else None
                 rows.append(UsageRow(node=node, metric=quantity.value, p5=p5, **values))

@@ -15,6 +15,7 @@ from reportgen.facts.breakdown import (
 )
 from reportgen.profile.spans import LOADER_PROCESS
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.rules.aws.details import numbers_of
 from reportgen.rules.kit import floats, ranking
 from reportgen.text import format_pct
 from reportgen.units import NS_PER_S, NS_PER_US, percentages
@@ -95,7 +96,7 @@ def exhibits_of_members(
     are drawn add up to 100.
     """
     for member, (exhibit_id, title) in _TITLES.items():
-        parts = numbers_of(details, member)
+        parts = numbers_of(details.get(member))
         if not parts:
             continue
         kept = {name: value for name, value in parts.items() if value >= 0}
@@ -116,13 +117,6 @@ def exhibits_of_members(
             ],
             row_roles=[_role(member, name) for name in kept],
         )
-
-
-def numbers_of(details: Details, member: str) -> dict[str, float]:
-    """Return the numbers in a member of AWS's JSON, ``{}`` when there is none."""
-    entry = details.get(member)
-    parts = entry.items() if isinstance(entry, dict) else ()
-    return {name: value for name, value in parts if isinstance(value, int | float)}
 
 
 def _steps_ns(

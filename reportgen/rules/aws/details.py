@@ -1,20 +1,17 @@
-"""AWS's ``Details`` of rules that keep the last violation of each device: written."""
+"""AWS's ``Details``: of rules that keep the last violation of each device, and read as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TypedDict
 
-from reportgen.facts.distributions import Box
 from reportgen.results import Counters, Details, JsonValue
 from reportgen.units import NS_PER_MINUTE, minute_start_us
 
 LAST_TIMESTAMP = "last_timestamp"
 MEMORY_SUFFIX = "_memory"
 """Behind the name of a GPU where its memory is meant."""
-IDLE_GPUS, HOT_CORES = "GPUs", "CPUs"
-"""AWS's names of the two counts of a bottleneck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +82,15 @@ def violation_details(nodes: Iterable[tuple[str, Sequence[LastViolation]]]) -> D
     return details
 
 
-def box_member(box: Box) -> dict[str, JsonValue]:
-    """Return a box in AWS's order of fields."""
-    return asdict(box)
+def mapping_of(entry: JsonValue) -> Mapping[str, JsonValue]:
+    """Return an object of JSON; an empty one for any other value."""
+    return entry if isinstance(entry, dict) else {}
+
+
+def numbers_of(entry: JsonValue) -> dict[str, float]:
+    """Return the members of an object of JSON that are numbers."""
+    return {
+        key: float(value)
+        for key, value in mapping_of(entry).items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }

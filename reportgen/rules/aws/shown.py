@@ -24,8 +24,8 @@ from reportgen.rules.aws.aws_max_initialization_time import AWS_END, phases_exhi
 from reportgen.rules.aws.aws_overall_system_usage import usage_rows, usage_tables
 from reportgen.rules.aws.aws_step_outlier import STATISTICS
 from reportgen.rules.aws.bottleneck_tables import DURING, slices
-from reportgen.rules.aws.breakdown import exhibits_of_members, numbers_of
-from reportgen.rules.aws.details import LAST_TIMESTAMP, MEMORY_SUFFIX
+from reportgen.rules.aws.breakdown import exhibits_of_members
+from reportgen.rules.aws.details import LAST_TIMESTAMP, MEMORY_SUFFIX, mapping_of, numbers_of
 from reportgen.text import device_label
 
 _MOST_GPUS = 8
@@ -68,7 +68,8 @@ def _members(details: Details) -> Iterator[Exhibit]:
 
 
 def _operators(details: Details, role: Role) -> Iterator[Exhibit]:
-    pct, total_us = numbers_of(details, role.upper()), numbers_of(details, f"{role.upper()}_total")
+    kind = role.upper()
+    pct, total_us = numbers_of(details.get(kind)), numbers_of(details.get(f"{kind}_total"))
     names = sorted(pct, key=lambda name: (-pct[name], name))
     if names and total_us:
         yield exhibit(
@@ -93,8 +94,8 @@ def _boxes(details: Details) -> Iterator[Exhibit]:
         (node, device, numbers)
         for node, devices in details.items()
         if node != LAST_TIMESTAMP
-        for device, entry in _mapping(devices).items()
-        if (numbers := _numbers(entry)).keys() >= _MARKS
+        for device, entry in mapping_of(devices).items()
+        if (numbers := numbers_of(entry)).keys() >= _MARKS
     ]
     if not found:
         return
@@ -118,11 +119,11 @@ def _role(device: str) -> Role:
 
 
 def _workloads(details: Details) -> Iterator[Exhibit]:
-    nodes = {node: found for node, entry in details.items() if (found := _mapping(entry))}
+    nodes = {node: found for node, entry in details.items() if (found := mapping_of(entry))}
     groups = [
         (device_label(node, gpu, n_nodes=len(nodes)), counts)
         for node, entry in nodes.items()
-        for gpu, listed in _mapping(entry.get("workloads")).items()
+        for gpu, listed in mapping_of(entry.get("workloads")).items()
         if len(counts := _counts(listed)) == AWS_N_BINS
     ]
     if groups:
@@ -142,7 +143,7 @@ def _waits(details: Details) -> Iterator[Exhibit]:
     yield from _histogram(
         "waits",
         "events",
-        _mapping(details.get("dataloading_time")),
+        mapping_of(details.get("dataloading_time")),
         title="Durations of loader events",
         caption="SageMaker mixes waits with life times of loader processes.",
         role=Role.IO,
@@ -162,13 +163,13 @@ def _steps(details: Details) -> Iterator[Exhibit]:
     """Yield statistics and histogram of the steps of each worker, of which one phase is kept."""
     workers = {
         worker: found
-        for worker, entry in _mapping(details.get("step_details")).items()
-        if isinstance((found := _mapping(entry)).get("step_stats"), dict)
+        for worker, entry in mapping_of(details.get("step_details")).items()
+        if isinstance((found := mapping_of(entry)).get("step_stats"), dict)
     }
     if not workers:
         return
     names, entries = list(workers), list(workers.values())
-    stats = [_numbers(entry["step_stats"]) for entry in entries]
+    stats = [numbers_of(entry["step_stats"]) for entry in entries]
     phases = [phase_word(str(entry.get("phase"))) for entry in entries]
     n_slow = [_count(entry.get("number_of_outliers")) for entry in entries]
     n_steps = [
@@ -198,18 +199,6 @@ def _steps(details: Details) -> Iterator[Exhibit]:
             counted="steps",
             role=Role.STEP,
         )
-
-
-def _mapping(entry: JsonValue) -> Mapping[str, JsonValue]:
-    return entry if isinstance(entry, dict) else {}
-
-
-def _numbers(entry: JsonValue) -> dict[str, float]:
-    return {
-        key: float(value)
-        for key, value in _mapping(entry).items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
 
 
 def _count(entry: JsonValue) -> int | None:
