@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 
 from reportgen.arrays import Integers, Mask
-from reportgen.facts.device_busy import (
-    communication_rows,
-    headline,
-    unions_of,
-    windows_of,
-)
+from reportgen.facts.device_busy import communication_rows, headline, unions_of, windows_of
 from reportgen.facts.intervals import gaps_of, union_of
 from reportgen.merging import rows_between, sums_by_code
 from reportgen.profile.memo import fact

@@ -203,10 +203,7 @@ _A_CORE = r"(?:volta|ampere|maxwell|turing|hopper|sm\d|simt|cudnn)"
 _LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], KernelFormat | None]], ...] = (
     (re.compile(r"Cijk_[A-Z][a-z]+_[A-Z][a-z]+_((?:(?!Cijk_).)+?)_MT\d"), _tensile),
     (re.compile(r"nvjet_(?:sm\d+_)?([a-z]{3,5})_"), _nvjet),
-    (
-        re.compile(rf"xmma_(?:(?!xmma_)\w)*?_({_A_TYPE})(?:{_A_TYPE})_(?:{_A_TYPE}|i32)++_"),
-        _xmma,
-    ),
+    (re.compile(rf"xmma_(?:(?!xmma_)\w)*?_({_A_TYPE})(?:{_A_TYPE})_(?:{_A_TYPE}|i32)++_"), _xmma),
     (
         re.compile(rf"cutlass3x_sm\d+_(tensorop|simt)_(?:(?!cutlass3x_)\w)*?gemm_({_A_TYPE})_"),
         _cutlass3,

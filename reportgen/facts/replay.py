@@ -165,9 +165,7 @@ def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> LaunchRuns:
     is_first[for_op + 1] = True
     first = np.flatnonzero(is_first[:-1])
     return LaunchRuns(
-        first=first,
-        n_waits=n_waits[first],
-        before=np.searchsorted(first, for_op, side="right"),
+        first=first, n_waits=n_waits[first], before=np.searchsorted(first, for_op, side="right")
     )
 
 

@@ -139,11 +139,7 @@ def _is_apart(trace: RankTrace, rows: Integers) -> bool:
 
 
 def _rows(
-    trace: RankTrace,
-    source: StepSource,
-    number: Integers,
-    start_ns: Times,
-    duration_ns: Times,
+    trace: RankTrace, source: StepSource, number: Integers, start_ns: Times, duration_ns: Times
 ) -> StepRows:
     period = duration_ns.copy()
     follows = np.diff(number) == 1

@@ -18,16 +18,7 @@ from reportgen.profile import RankTrace, SpanTable
 from reportgen.profile.trace_tables import NONE, Codes, SliceKind, Times
 from reportgen.results import Choice, Exhibit, Place, Role, RuleId, Section
 from reportgen.rules.base import About, Need, NoParams, Outcome, Part, Rule
-from reportgen.rules.kit import (
-    col,
-    concat,
-    derived,
-    histogram,
-    left_out,
-    merged,
-    row,
-    table,
-)
+from reportgen.rules.kit import col, concat, derived, histogram, left_out, merged, row, table
 from reportgen.text import format_ns, plural
 from reportgen.units import NS_PER_US
 

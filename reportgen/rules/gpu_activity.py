@@ -13,13 +13,7 @@ from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
 from reportgen.facts.exchanges import Exchanges, exchanges_of, joined
 from reportgen.facts.lost_kernels import LOST_RATIO, GraphLoss, graph_loss
-from reportgen.facts.meetings import (
-    Meetings,
-    alone_in_sends_ns,
-    comparable,
-    meetings_of,
-    worlds_of,
-)
+from reportgen.facts.meetings import Meetings, alone_in_sends_ns, comparable, meetings_of, worlds_of
 from reportgen.profile.trace import RankTrace, hosts_of_ranks
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import (

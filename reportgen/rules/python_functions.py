@@ -128,8 +128,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeProfiles:
     if not table.profiles:
         return NodeProfiles(stages=(), gaps=())
     return NodeProfiles(
-        stages=python.sums_by_stage(table),
-        gaps=tuple(_gaps_of_workers(part.spans, table)),
+        stages=python.sums_by_stage(table), gaps=tuple(_gaps_of_workers(part.spans, table))
     )
 
 

@@ -205,11 +205,7 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
     )
     return Outcome(
         findings=[_slow(traced, params), _incomplete(traced)],
-        exhibits=[
-            *_histograms(traced, every, on_gpu),
-            by_rank,
-            _all(traced),
-        ],
+        exhibits=[*_histograms(traced, every, on_gpu), by_rank, _all(traced)],
         metrics={
             "n_steps": n_steps,
             **{f"step_{point}_us": every[f"{point}_ns"] / NS_PER_US for point in _POINTS},

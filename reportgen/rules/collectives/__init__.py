@@ -17,13 +17,7 @@ from reportgen.results import ColumnType, Exhibit, Finding, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.collectives import bandwidth, clocks
-from reportgen.rules.collectives.faults import (
-    Params,
-    RankCollectives,
-    faults_of,
-    hosts_of,
-    measure,
-)
+from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, hosts_of, measure
 from reportgen.text import write
 from reportgen.units import NS_PER_US, ratio_of
 

@@ -95,10 +95,7 @@ def share_of_link(meetings: Meetings, link_gb_per_s: float | None) -> Finding | 
         return None
     bus = float((n_bytes * factor)[is_known].sum() / meetings.transfer_ns[is_known].sum())
     return LINK.finding(
-        measured=100 * bus / link_gb_per_s,
-        link=link_gb_per_s,
-        bus=bus,
-        n=int(is_known.sum()),
+        measured=100 * bus / link_gb_per_s, link=link_gb_per_s, bus=bus, n=int(is_known.sum())
     )
 
 

@@ -258,10 +258,7 @@ def _longest_wait(
 
 
 def _slow(
-    ranks: Sequence[RankCollectives],
-    slow: SlowTransfers,
-    slow_hosts: Sequence[str],
-    params: Params,
+    ranks: Sequence[RankCollectives], slow: SlowTransfers, slow_hosts: Sequence[str], params: Params
 ) -> results.Finding | None:
     rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
     slowest = next(item for item in ranks if item.rank == rank)

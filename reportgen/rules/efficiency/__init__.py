@@ -339,11 +339,8 @@ RULE = Rule(
     places={
         PEAK_BANDS: Place(
             dashboard=DashboardPanel(
-                order=67,
-                headline="{title}: {pct} at {part}",
-                row_of="pct",
-                passed_over=(NO_FLOPS,),
+                order=67, headline="{title}: {pct} at {part}", row_of="pct", passed_over=(NO_FLOPS,)
             )
-        ),
+        )
     },
 )

@@ -113,8 +113,7 @@ TRACED_WORDS: Mapping[Part, Words] = {
         advice="Launch fewer and larger kernels: fuse small ones.",
     ),
     Part.KERNEL_GAP: Words(
-        meaning="in short gaps between kernels",
-        advice="Fuse small kernels, or enlarge the batch.",
+        meaning="in short gaps between kernels", advice="Fuse small kernels, or enlarge the batch."
     ),
     Part.WAITING: Words(
         meaning="waiting although work was launched",
@@ -176,10 +175,7 @@ _SAMPLED = PartWords(
         "Start and end": tuple(_BEFORE_AND_AFTER),
         "Not measured": ("not_measured",),
     },
-    limits={
-        **dict.fromkeys(_WORK, _WORKING),
-        **_limits(SAMPLED_WORDS),
-    },
+    limits={**dict.fromkeys(_WORK, _WORKING), **_limits(SAMPLED_WORDS)},
 )
 _TRACED_CAUSES = {
     "cpu_input": "for the data loader",

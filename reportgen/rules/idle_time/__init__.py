@@ -213,10 +213,7 @@ def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
 
 
 def _fault(
-    fault: texts.Fault,
-    headlines: Sequence[DeviceIdle],
-    costs: Sequence[HostCosts],
-    params: Params,
+    fault: texts.Fault, headlines: Sequence[DeviceIdle], costs: Sequence[HostCosts], params: Params
 ) -> Finding | None:
     """Return a fault that costs its share: by what is won without it, else by its idle time."""
     causes, idle_pct = fault.idle_for, _share_pct(headlines, fault.idle_for)

@@ -235,10 +235,7 @@ def judge(devices: Sequence[DeviceMemory], params: Params) -> Outcome:
             ),
             _curves(gpus or hosts),
         ],
-        metrics={
-            "gpu_memory_max_pct": _highest(gpus),
-            "host_memory_max_pct": _highest(hosts),
-        },
+        metrics={"gpu_memory_max_pct": _highest(gpus), "host_memory_max_pct": _highest(hosts)},
     )
 
 
