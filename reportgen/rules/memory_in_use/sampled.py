@@ -63,27 +63,20 @@ GPU_GROWS = Message(
     cause=results.Cause.MEMORY_GROWTH,
     severity=results.Severity.WARNING,
     title="GPU memory grows over the whole job: {place} up to {device.max_pct:pct}",
-    text="""After the start, the allocated part of {device.limit_gb:.1f} GB of {place} rises from
-        {growth.first:pct} to {growth.last:pct} (medians of the first and the last of {parts} equal
-        parts of the time), in both halves: Kendall's tau of the parts is {growth.agreement:.2f} (1
-        if each is higher). At the limit an allocation fails and the job ends.{concerned}""",
+    text="""After the start, the {part} part of {of_limit} of {place} rises from {growth.first:pct}
+        to {growth.last:pct} (medians of the first and the last of {parts} equal parts of the time),
+        in both halves: Kendall's tau of the parts is {growth.agreement:.2f} (1 if each is higher).
+        At the limit {end}.{concerned}""",
     advice="""Find tensors that are kept beyond a step (losses in lists, hooks, caches): record a
         memory snapshot of two steps far apart, and compare what is alive.""",
     unit="points",
     exhibit="memory_in_use",
 )
-HOST_GROWS = Message(
-    id="ROOM-4",
-    cause=results.Cause.MEMORY_GROWTH,
+HOST_GROWS = replace(
+    GPU_GROWS,
     title="Host memory grows over the whole job: {place} up to {device.max_pct:pct}",
-    text="""After the start, the used part of {of_limit} of {place} rises from {growth.first:pct} to
-        {growth.last:pct} (medians of the first and the last of {parts} equal parts of the time), in
-        both halves: Kendall's tau of the parts is {growth.agreement:.2f} (1 if each is higher).
-        At the limit the system kills processes of the job.{concerned}""",
     advice="""Look for what the script or its loader processes keep for all epochs: results in
         lists, a cache of the data, logs that are not written out.""",
-    unit="points",
-    exhibit="memory_in_use",
 )
 GPU_ROOM = Message(
     id="ROOM-3",
@@ -251,30 +244,26 @@ def _findings(
     growing = [gpu for gpu in gpus if gpu.growth]
     room = gpus if not growing and all(gpu.max_pct < params.gpu_room_pct for gpu in gpus) else ()
     swelling = [host for host in hosts if host.growth]
-    for message, rising, every, noun in (
-        (GPU_GROWS, growing, gpus, "GPU"),
-        (HOST_GROWS, swelling, hosts, "node"),
-    ):
+    for message, rising, every in ((GPU_GROWS, growing, gpus), (HOST_GROWS, swelling, hosts)):
         if not rising:
             continue
         worst = max(rising, key=lambda device: device.growth.rise if device.growth else 0.0)
         assert worst.growth is not None
+        is_gpu, end = worst.device != HOST, "the system kills processes of the job"
         is_soon = worst.growth.last + worst.growth.rise >= 100  # in a job that is twice as long
         yield message.finding(
             measured=round(worst.growth.rise, 2),
             threshold=GROWS_FROM_POINTS,
-            where=results.Where(
-                node=worst.node, device=None if worst.device == HOST else worst.device
-            ),
-            severity=results.Severity.WARNING
-            if is_soon or worst.device != HOST
-            else results.Severity.INFO,
+            where=results.Where(node=worst.node, device=worst.device if is_gpu else None),
+            severity=results.Severity.WARNING if is_soon or is_gpu else results.Severity.INFO,
             device=worst,
             growth=worst.growth,
             parts=N_PARTS - N_START_PARTS,
-            place=worst.node if worst.device == HOST else _label(worst, every),
+            place=_label(worst, every) if is_gpu else worst.node,
+            part="allocated" if is_gpu else "used",
+            end="an allocation fails and the job ends" if is_gpu else end,
             of_limit=_limit(worst),
-            concerned=concerning(len(rising), len(every), noun),
+            concerned=concerning(len(rising), len(every), "GPU" if is_gpu else "node"),
         )
     for message, limit_pct, found, every, noun in (
         (HOST_NEAR_LIMIT, params.host_pct, near, hosts, "node"),
