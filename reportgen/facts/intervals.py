@@ -177,11 +177,6 @@ class Runs:
         """Return the number of runs."""
         return int(self.first.size)
 
-    @property
-    def n_members(self) -> Instants:
-        """Return (n_runs,) how many members each run has."""
-        return self.last - self.first + 1
-
 
 def runs_of(places: Instants, *, max_step: int) -> Runs:
     """Merge sorted places (rows, minutes or instants) that lie at most ``max_step`` apart."""

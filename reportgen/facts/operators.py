@@ -37,7 +37,7 @@ def launching_operators(trace: RankTrace) -> Rows:
     """
     found, launch = _by_id(trace), trace.gpu_ops.launch
     is_open = (found == NONE) & (launch != NONE)
-    found[is_open] = slices_around(trace, launch[is_open], _are_operators(trace))
+    found[is_open] = slices_around(trace, launch[is_open], trace.slices.kind == SliceKind.OPERATOR)
     return found
 
 
@@ -47,7 +47,7 @@ def _by_id(trace: RankTrace) -> Rows:
     by_call = (external == NONE) & (ops.launch != NONE)
     external[by_call] = trace.calls.external_id[ops.launch[by_call]]
     external[external == ops.correlation] = NONE
-    known = np.flatnonzero(_are_operators(trace) & (slices.external_id != NONE))
+    known = np.flatnonzero((slices.kind == SliceKind.OPERATOR) & (slices.external_id != NONE))
     found = np.full(external.shape, NONE, dtype=np.int64)
     if known.size == 0:
         return found
@@ -82,10 +82,6 @@ def slices_open_at(trace: RankTrace, thread: Codes, start_ns: Times, is_meant: M
         inside = innermost_at(nesting, start_ns[here] + ROUNDING_NS)
         found[here] = np.where(inside == NONE, NONE, on_thread[inside] if on_thread.size else NONE)
     return found
-
-
-def _are_operators(trace: RankTrace) -> Mask:
-    return np.asarray(trace.slices.kind == SliceKind.OPERATOR)
 
 
 @fact

@@ -23,7 +23,7 @@ from reportgen.profiler_config import ProfilingKind
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
-from reportgen.units import NS_PER_S
+from reportgen.units import NS_PER_S, ratio_of
 
 NEGOTIATE = "NEGOTIATE_"
 MOST_REPORTED = 3
@@ -126,10 +126,6 @@ class Negotiations:
     n_negotiations: int = kit.merged(sum)
     recorded_ns: int = kit.merged(sum)
     ranks: tuple[RankWait, ...] = kit.merged(merge_members(lambda item: item.rank))
-
-    def ratio(self, part_ns: int) -> float | None:
-        """Return a part of the recorded time in 0-1, ``None`` where nothing was recorded."""
-        return round(part_ns / self.recorded_ns, 6) if self.recorded_ns else None
 
 
 def measure(part: NodeProfile, _params: Params) -> Negotiations:
@@ -266,7 +262,7 @@ def _metrics(job: Negotiations) -> dict[str, float | int | None]:
         "recorded_s": job.recorded_ns / NS_PER_S,
         "last_rank": worst.rank if worst else None,
         "last_rank_ratio": round(worst.n_last / worst.n_taken, 6) if worst else None,
-        "held_up_ratio": job.ratio(worst.held_up_ns) if worst else None,
+        "held_up_ratio": ratio_of(worst.held_up_ns, job.recorded_ns) if worst else None,
     }
 
 

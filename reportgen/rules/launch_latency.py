@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Integers
 from reportgen.facts.device_busy import launch_end_ns, launch_start_ns, own_clock_ns
 from reportgen.facts.kernel_names import short_names
 from reportgen.merging import joint_codes, rows_by_code
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Times
+from reportgen.profile.trace_tables import NONE
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
@@ -139,23 +138,7 @@ def measure(trace: RankTrace, params: Params) -> RankLaunches:
 
 
 def _queues(trace: RankTrace) -> Iterator[StreamQueue]:
-    """Yield the queue of each stream: its depth is a step function that ends with 0."""
-    for device, stream, time_ns, depth in _depths(trace):
-        length_ns, lasting_ns = int(time_ns[-1] - time_ns[0]), np.diff(time_ns)
-        yield StreamQueue(
-            rank=trace.rank,
-            device=device,
-            stream=stream,
-            launches=time_ns.size // 2,
-            length_ns=length_ns,
-            mean_depth=float((lasting_ns * depth[:-1]).sum() / length_ns) if length_ns else 0.0,
-            max_depth=int(depth.max()),
-            full_ns=int(lasting_ns[depth[:-1] >= FULL_FROM].sum()),
-        )
-
-
-def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, Integers]]:
-    """Yield device, stream, and the moments at which the depth of its queue changes, with it.
+    """Yield the queue of each stream: its depth is a step function that ends with 0.
 
     An operation joins the queue when its launch returned, or at its start where that came first,
     and leaves at its start.
@@ -165,12 +148,21 @@ def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, Integers]]:
     start_ns = ops.start_ns[rows]
     joined_ns = np.minimum(launch_end_ns(trace)[rows], start_ns)
     for _, here in rows_by_code(joint_codes(ops.device[rows], ops.stream[rows])):
-        device, stream = (int(column[rows[here[0]]]) for column in (ops.device, ops.stream))
         time_ns = np.concatenate([joined_ns[here], start_ns[here]])
         change = np.repeat(np.array([1, -1], dtype=np.int8), time_ns.size // 2)
         depth = np.cumsum(change[np.argsort(time_ns, kind="stable")], dtype=np.int64)
         time_ns.sort()  # instead of time_ns[order]: queues are twice as long as all operations
-        yield device, stream, time_ns, depth
+        length_ns, lasting_ns = int(time_ns[-1] - time_ns[0]), np.diff(time_ns)
+        yield StreamQueue(
+            rank=trace.rank,
+            device=int(ops.device[rows[here[0]]]),
+            stream=int(ops.stream[rows[here[0]]]),
+            launches=time_ns.size // 2,
+            length_ns=length_ns,
+            mean_depth=float((lasting_ns * depth[:-1]).sum() / length_ns) if length_ns else 0.0,
+            max_depth=int(depth.max()),
+            full_ns=int(lasting_ns[depth[:-1] >= FULL_FROM].sum()),
+        )
 
 
 def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
