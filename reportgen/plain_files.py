@@ -15,7 +15,7 @@ from reportgen.errors import LocationError
 
 LINK = "a link"
 MOST_BYTES = 32_000_000
-"""Of each file of a saved report. JSON of as many bytes takes up to 0.8 GB as Python's objects."""
+"""No file of a saved report may be larger: as Python objects its JSON takes up to 0.8 GB."""
 
 _KINDS = (
     (stat.S_ISLNK, LINK),

@@ -60,7 +60,7 @@ _Trace = dict[str, Any]
 def shares(rows: pd.DataFrame, *, by: str, value: str, title: str) -> Figure:
     """Draw the share of each name of the column ``by`` in the sum of ``value``, as a pie.
 
-    Of a value in µs (``total_us``) the pie names seconds.
+    The pie shows seconds where the value is in µs (``total_us``).
     """
     import plotly.express as px
 

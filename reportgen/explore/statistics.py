@@ -109,7 +109,7 @@ def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
 def training_steps(events: pd.DataFrame) -> pd.DataFrame:
     """Return the steps between whose first and last the training loop lies.
 
-    Of a FRAMEWORK frame those of TRAIN, where there are none those of GLOBAL, else all steps.
+    A FRAMEWORK frame gives its steps of TRAIN; without any, those of GLOBAL; else all its steps.
     """
     steps = events[events["process"].str.startswith(STEP)]
     for word in TRAINING_PHASES:

@@ -15,7 +15,7 @@ UNREADABLE = -2
 _LINES_AT_ONCE = 1 << 18
 
 MAX_SERIES, MAX_GPUS = 4_096, 256
-"""Of one node; more can only be damage: each series is a column, and pairs of GPUs are looked at.
+"""More on one node can only be damage. Each series is a column, and GPUs are compared in pairs.
 A p4d has 216 series and 8 GPUs, which can be cut into 56."""
 
 

@@ -125,7 +125,7 @@ class SystemTable:
     def matrix(self, kind: SeriesKind) -> Floats:
         """Return (n_ticks, n_names) float64 of a kind, columns as in ``names``; NaN is absent.
 
-        Of all cores of a long job read one column after the other: ``each``.
+        To read all cores of a long job one column after the other, use ``each``.
         """
         columns = self.columns_of(kind)
         matrix = np.empty((self.n_ticks, len(columns)), order="F")

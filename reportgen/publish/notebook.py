@@ -22,14 +22,14 @@ PARAMETER, THRESHOLDS, JOB_PATH = "report_dir", "thresholds", "job_path"
 _NOTEBOOK_FORMAT = 4
 _LONGEST_REASON = 200
 _MOST_BYTES = 64_000_000
-"""Of a notebook with all its charts."""
+"""A larger notebook, with all its charts, is not read."""
 
 _NO_NOTEBOOK = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Exceptions of reading JSON of any other shape."""
 
 _PARAMETERS_TAG = "parameters"
 _INJECTED_TAG = "injected-parameters"
-"""Of a cell that earlier versions added, which overruled what a user wrote above it."""
+"""Earlier versions added a cell with this tag, which overruled what a user wrote above it."""
 _TRY_TAG = "try-this"
 _SECTION_CELL = re.compile(r'^views\.section\(report, "([\w-]+)"\)$', re.MULTILINE)
 _LONGEST_ID = 64

@@ -35,7 +35,7 @@ from reportgen.record.supervise import Command, NotStartedError
 from reportgen.text_safety import terminal_text
 
 FLOPS_PER_TOKEN = 6
-"""Of a training step, for each parameter (docs/efficiency.md, MFU and HFU)."""
+"""FLOPs of a training step for each token and parameter (docs/efficiency.md, MFU and HFU)."""
 INJECTED = Path(__file__).parent / "injected"
 _SAMPLER_ENDS_S = 5.0
 

@@ -32,7 +32,7 @@ N_BLOCKS = 10_000
 COUNT = "count"
 _BYTES_OF_NUMBER = 8
 _MOST_NUMBERS = 32_000_000
-"""Of all tables of a result; unpacked they take 256 MB."""
+"""All tables of a result together have no more numbers; unpacked they take 256 MB."""
 _COMPRESSION = 1
 """Level 6 takes four times as long and saves 15 % of the steps and GPU times of a long job."""
 

@@ -40,7 +40,7 @@ _MOST_PAGE_BYTES = 256 << 20
 """Memory that the process may gain while it waits for a page: one of a thousand keys takes 2 MB."""
 _LOOK_EVERY_S = 0.05
 _MOST_OBJECT_BYTES = 512 << 20
-"""Of an object that is read as a whole; traces, which are larger, are read in ranges."""
+"""A larger object is not read as a whole; traces are read in ranges."""
 
 MAX_OBJECTS = 5_000_000
 """A week of 500 nodes has as many minute files; their list takes 0.15 GB."""

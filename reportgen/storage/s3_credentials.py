@@ -14,8 +14,8 @@ from reportgen.errors import PlaceError
 from reportgen.storage.s3_settings import UNSIGNED, setting
 
 _METADATA_TIMEOUT_S = 0.75
-"""Of each of the two requests to an instance's metadata service: a machine without one should not
-wait for more than 2 s in all."""
+"""Each of two requests to the metadata service of an instance may take as long: a machine without
+one should not wait for more than 2 s in all."""
 
 _STS_TIMEOUT_S = 10
 

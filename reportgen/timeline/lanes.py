@@ -25,7 +25,7 @@ Given = NDArray[Any] | Callable[[], NDArray[Any]]
 """A column, or what makes it when it is needed: of many events each takes tens of MB."""
 
 MOST_ROWS = 256
-"""Of a lane; what lies deeper shares the last row. Stacks of Python have at most some hundred."""
+"""A lane has no more rows: deeper events share the last. Python stacks have a few hundred."""
 
 _AT_ONCE = 1 << 14
 """Events that are Python numbers at a time: 1 MB."""

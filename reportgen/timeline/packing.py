@@ -26,7 +26,7 @@ CHUNK = 1 << 16
 """Approximate events of a block; a block is unpacked as a whole even if few are drawn."""
 
 _MOST_VALUE = 1 << 60
-"""Of a counter, in thousandths."""
+"""The largest value of a counter, in thousandths."""
 
 Block = dict[str, Any]
 

@@ -15,7 +15,7 @@ MOST_LANES = 1_500
 
 MOST_PARTS = 1_024
 _LEAST_LANES = 3
-"""Of a part: its group, its most important lane, and all others in one."""
+"""A part has at least these: its group, its most important lane, and all others in one."""
 
 _GROUPS = frozenset({LaneKind.NODE, LaneKind.RANK, LaneKind.HOST, LaneKind.GPU})
 _WORDS: dict[str, str] = {LaneKind.STREAM: "stream", LaneKind.THREAD: "thread"}

@@ -24,8 +24,8 @@ from reportgen.timeline.lanes import (
 from reportgen.timeline.runs import Pieces, coarse_pieces
 
 _INTERVALS, _LEAST_INTERVALS = 32_768, 64
-"""Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points,
-and coarser ones are made of these."""
+"""Intervals of the finest overview of all parts together, and of each part at least. A screen has
+2,000 points, and coarser overviews are made of these intervals."""
 _MOST_INTERVALS = 16_384
 _ABOUT = "about.json"
 

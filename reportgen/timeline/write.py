@@ -25,15 +25,15 @@ from reportgen.timeline.shown import MOST_PARTS, lanes_of_each, shown_lanes
 from reportgen.timeline.staged import Staged, StagedPart
 
 BUDGET_BYTES = 950_000
-"""Of the file, of which the page carries four thirds: all of it has 4 MB, 2.7 MB without."""
+"""The page carries the file as text, a third larger: 4 MB with it, 2.7 MB without."""
 
 _LEAST_EVENT_BYTES = 2
 """Packed, with its arrow: more events than the budget allows are not even packed."""
 _BYTES_OF_RUN, _BYTES_OF_VALUE, _BYTES_OF_ARROW, _BYTES_OF_BLOCKS = 8, 4, 1, 150
-"""Approximate: of a coarse value of a counter, an event's arrow, a lane's blocks in the header."""
+"""Approximate bytes of a run, a value of a counter, an arrow, and the header of a lane's blocks."""
 _COARSE_SHARE, _EVENTS_SHARE = 0.4, 0.85
-"""Of the file for coarse lanes, and of the rest for events: some pack worse than those packed to
-learn how many bytes they take."""
+"""Coarse lanes take the first share of the file, events the second share of the rest: some events
+pack worse than those that were packed to learn their size."""
 _SAMPLED = 2_048
 """Events of a lane that are packed for that."""
 MOST_WINDOWS, _MOST_MOMENTS = 8, 64

@@ -87,7 +87,7 @@ def apart(cards: Sequence[Card]) -> list[Card]:
 def cards_of(report: Report) -> list[Card]:
     """Return one card for each cause, the most important first, with its symptoms below it.
 
-    Of several causes with one id the symptoms are below the first, the most important.
+    If several causes have one id, their symptoms stand below the first, the most important one.
     """
     listed = [(item, card_of(item.rule, item.finding, report)) for item in report.findings]
     present = {item.finding.id for item in report.findings}

@@ -31,7 +31,7 @@ _WHOLE_SECONDS_FROM_S, _WHOLE_SECONDS_ALWAYS_FROM_S = 10.0, 3600.0
 """Between these lengths, whole seconds only where they are as far apart as the length says."""
 _FINE_WITHIN_S = 10.0
 _MOST_DECIMALS = 9
-"""Of seconds: nanoseconds, in which times are counted."""
+"""Seconds have at most nine: times are counted in nanoseconds."""
 _PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
 _HEADINGS = {

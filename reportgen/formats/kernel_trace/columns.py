@@ -9,7 +9,7 @@ from reportgen.formats.columns import BoundedCodes, Growing
 from reportgen.formats.kernel_trace.numbers import NumberReader
 
 MOST_NAMES, MOST_THREADS, MOST_TRACKS = 65_536, 4_096, 256
-"""Of one file; each costs rules 0.1 ms. Real traces have some thousand and some dozen."""
+"""One file has no more. Each costs rules 0.1 ms; real traces have some thousand and some dozen."""
 
 TABLES = (
     "gpu_ops", "calls", "slices", "shadows", "syncs", "memory", "collectives", "flow_ends",

@@ -82,7 +82,7 @@ class _Counter(msgspec.Struct, gc=False):
 
 COUNTER = "C"
 _MOST_VALUES = 64
-"""Of one event; real counters have a few series, or one for each of some performance counters."""
+"""An event has no more values: real counters have a few series, or one per performance counter."""
 
 NO_ARGS = Args()
 _DECODER = msgspec.json.Decoder(list[TraceEvent])

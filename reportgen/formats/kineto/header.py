@@ -29,7 +29,7 @@ _VERSION = re.compile(r"\d[\w.+-]{0,40}")
 _MAX_TEXT = 80
 _MAX_DEVICES = 1024
 _MAX_VALUES = 16
-"""Of a key that stands more often the last ones are looked at, of which the last one counts."""
+"""If a key is repeated more often, only its last values are looked at. The very last one counts."""
 
 _MAX_NUMBER, _MAX_VERSION = 2**53, 1000
 

@@ -16,7 +16,7 @@ _SHAPE = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _SPAN = ("start", "end")
 _PLACE = ("deviceId", "streamId", "correlationId")
 _CALL_VERSION = re.compile(r"_v\d+$")
-"""Of the interface: ``cudaLaunchKernel_v7000``."""
+"""The version of the interface in the name of a call: ``cudaLaunchKernel_v7000``."""
 
 _DIRECTIONS = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD",

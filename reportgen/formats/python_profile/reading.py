@@ -48,7 +48,7 @@ class FunctionTimes:
 _FIELDS = (
     "file", "line", "function", "primitive_calls", "calls", "own_s", "cumulative_s",
 )  # fmt: skip
-"""Of ``FunctionTimes``, in the order in which the child writes them."""
+"""The fields of ``FunctionTimes``, in the order in which the child process writes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

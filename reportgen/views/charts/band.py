@@ -127,7 +127,7 @@ def _mean_line(
     reached = f"%{{customdata[0]:{scale.digits}}} – %{{customdata[1]:{scale.digits}}}"
     return {
         "type": "scatter",
-        # Of a single time it is not known how long its value stands.
+        # Nobody knows how long the value of a single time lasts.
         "mode": "lines" if len(time_x) > 1 else "lines+markers",
         "name": plot_label(band.name),
         "legendgroup": plot_label(band.name),

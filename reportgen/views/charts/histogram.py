@@ -49,7 +49,7 @@ class HistogramGroup:
 class HistogramDrawing:
     """Bars, 100 units wide and high, the values below their axis, and the highest count.
 
-    Of several groups each is an area with an outline, so that all are seen where they overlap.
+    Several groups are areas with outlines, so that all are seen where they overlap.
     ``remark`` says how many groups are in the table only.
     """
 

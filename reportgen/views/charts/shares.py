@@ -175,8 +175,7 @@ def swatches_of(parts: Sequence[SharePart]) -> tuple[str, ...]:
 def info(exhibit: Exhibit) -> SharesInfo:
     """Return the content of a ``shares`` exhibit.
 
-    Of many parts the smallest are one in the picture, "others (n)", and separate rows in the
-    legend.
+    If there are many parts, the picture joins the smallest as "others (n)"; the legend lists each.
     """
     kept, small = split(parts_of(exhibit))
     amount = _amount_of(exhibit)

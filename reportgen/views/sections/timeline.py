@@ -28,7 +28,7 @@ from reportgen.views.values import heading_of, plot_label, shorten
 ID, TITLE = "timeline", "Timeline"
 _EVENTS = RuleId("Timeline")
 _AXIS_ID = "timeline-axis"
-"""Of the figure, as in ``templates/fragments/timeline.html.j2``."""
+"""The id of the figure in ``templates/fragments/timeline.html.j2``."""
 _LEAD = (
     "All charts have one time axis: if you zoom into one, the others follow. The table of "
     "functions below shows the visible range."

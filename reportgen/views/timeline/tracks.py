@@ -94,7 +94,7 @@ def _reach(lines: Sequence[band.Band]) -> tuple[float, float, float] | None:
 
 
 MOST_SPANS = 400
-"""Of a lane the longest are drawn; the exhibit has all."""
+"""The longest spans of a lane are drawn; the exhibit has all."""
 MOST_LANES = 10
 _LONGEST_WORDS = 120
 PHASES, TRAINING_LOOP = "Phases", "training loop"
