@@ -101,7 +101,7 @@ class TrainingJob:
 
 
 class MetricsReader:
-    """A job, as the charts take it; of samples and events alike."""
+    """A job whose samples and events the charts draw."""
 
     def __init__(self, s3_trial_path: str, use_in_memory_cache: bool = False) -> None:
         """Open a job; the cache of the original has no meaning here."""

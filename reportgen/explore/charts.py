@@ -175,9 +175,8 @@ def window(
         events: patterns of event names or phases; steps are events too.
         dimensions: patterns of metric names or dimensions (``GPUUtilization``, ``cpu0``).
 
-    Curves keep their extremes when they are thinned; of events the ``MOST_EVENTS`` longest are
-    drawn, of steps the ``MOST_STEPS`` longest of each worker, and the title says how many there
-    were.
+    Thinned curves keep their extremes. The chart draws the ``MOST_EVENTS`` longest events and, of
+    each worker, the ``MOST_STEPS`` longest steps; the title says how many there were.
     """
     from plotly.subplots import make_subplots
 

@@ -19,8 +19,8 @@ from reportgen.views.theme import N_SHADES, on
 from reportgen.views.values import ABSENT, Shown, format_value, heading_of, shorten
 
 RADIUS, _LABEL_AT, _LABELLED_FROM_PCT = 50.0, 32.0, 11.0
-"""Radius of a pie, distance of a label from its middle (in units of the drawing), and the least share
-that has room for a label."""
+"""Radius of a pie, distance of a label from its middle (in units of the drawing), and the least
+share that has room for a label."""
 _LONGEST_NAME = 16
 _TOP_PCT = 100.0
 
