@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.arrays import Floats, Integers, Mask
+from reportgen.arrays import Floats, Integers
 from reportgen.facts.samples import least_pause_ns, mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
@@ -246,8 +246,8 @@ def _gpu(
         idle_kj=None if metered is None else metered.idle_joules(use) / 1000,
         busy_mhz=mean_of_present(mhz[use >= IDLE_BELOW_PCT]),
         max_celsius=_most(of(SeriesKind.GPU_CELSIUS)) or 0.0,
-        capped_pct=_share_pct(is_capped, n_busy),
-        slowed_pct=_share_pct(is_slowed, n_busy),
+        capped_pct=pct_of(int(is_capped.sum()), n_busy),
+        slowed_pct=pct_of(slowed.size, n_busy),
         reasons=" and ".join(text for bit, text in SLOWDOWNS.items() if (reasons & bit).any()),
         sm_pct=mean_of_present(of(SeriesKind.SM_ACTIVITY)),
         tensor_pct=mean_of_present(of(SeriesKind.TENSOR_ACTIVITY)),
@@ -310,10 +310,6 @@ def _most(values: Floats) -> float | None:
     return None if np.isnan(values).all() else float(np.nanmax(values))
 
 
-def _share_pct(rows: Mask, n_busy: int) -> float:
-    return 100 * int(rows.sum()) / n_busy if n_busy else 0.0
-
-
 def judge(nodes: Sequence[NodePower], _params: Params) -> Outcome:
     """Report GPUs that are slowed down, at their power limit, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
@@ -366,7 +362,7 @@ def _findings(gpus: Sequence[GpuPower]) -> Iterator[Finding]:
             share=_lost_ratio(worst) if message is THROTTLED else None,
             clocks=_clocks(worst),
             gpu=worst,
-            place=_label(worst, gpus),
+            place=device_label(worst.node, worst.gpu, n_nodes=len({gpu.node for gpu in gpus})),
             concerned=kit.concerning(len(found), len(gpus), "GPU"),
         )
 
@@ -390,10 +386,6 @@ def _lost_ratio(gpu: GpuPower) -> float | None:
     if not gpu.free_mhz or not gpu.slowed_mhz or gpu.slowed_mhz >= gpu.free_mhz:
         return None
     return gpu.slowed_pct / 100 * (1 - gpu.slowed_mhz / gpu.free_mhz)
-
-
-def _label(gpu: GpuPower, gpus: Sequence[GpuPower]) -> str:
-    return device_label(gpu.node, gpu.gpu, n_nodes=len({item.node for item in gpus}))
 
 
 def _metrics(nodes: Sequence[NodePower]) -> dict[str, float | None]:

@@ -24,7 +24,6 @@ from reportgen.text import device_label, plural, write
 from reportgen.units import NS_PER_S
 
 MAX_CELLS = 600
-MIN_CELLS = 120
 CELLS_OF_ALL_LINES = 4_800
 """Many lines get fewer cells each, so that the page stays small."""
 TIME_DIGITS = 3
@@ -147,7 +146,7 @@ def _band(
 ) -> Exhibit:
     digits = 0 if unit == "bytes/s" else 2
     shown = _extremes(lines)
-    cells = min(MAX_CELLS, max(MIN_CELLS, CELLS_OF_ALL_LINES // len(shown)))
+    cells = min(MAX_CELLS, CELLS_OF_ALL_LINES // len(shown))
     aligned = align([line.curve for line in shown], cells=cells)
     columns = [("time_s", "s", np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS))]
     for at, line in enumerate(shown):
