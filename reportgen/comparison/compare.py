@@ -44,8 +44,8 @@ _AGREE_WITHIN = 1.1
 """Ratios of medians and of means that differ by a tenth are told: the reader may know only one."""
 _WHOLE_PCT = 100.0
 _TOO_NOISY = (
-    "The steps vary so much that even twice the time per step could be noise: compare longer runs "
-    "on a machine that nobody else uses."
+    "Even twice the time per step could be noise here: compare longer runs, on a machine that "
+    "nobody else uses."
 )
 _LONGEST_NAME = 40
 """A longer name would hide the rest of the sentence of the verdict."""
@@ -192,7 +192,8 @@ def _headline(
     both = "in both jobs" if now == then else f"instead of {then}"
     times = f"a step takes {now} {both} in the mean{_rates(step)}"
     if verdict is Verdict.NO_DIFFERENCE:
-        return f"No difference beyond noise: {times}."
+        noisy = _least_pct(step) > _WHOLE_PCT
+        return f"{'The steps vary too much' if noisy else 'No difference beyond noise'}: {times}."
     scale = samples_ratio(step)
     ratio = times_s[1] / times_s[0] * (scale or 1.0)
     factor = max(ratio, 1 / ratio)
@@ -251,7 +252,7 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
     change = f"{100 * (step.ratio - 1):+.1f} %"
     sure = f"The median step changed by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
     if verdict is Verdict.NO_DIFFERENCE:
-        least = 100 * step.least_s / step.before_p50_s
+        least = _least_pct(step)
         shown = f"A change of {least:.1f} % would be found in four of five such comparisons."
         if least > _WHOLE_PCT:
             shown = _TOO_NOISY
@@ -260,6 +261,10 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
         part = None if is_mean_beyond_noise(step) else sure_part(step)
         sure = f"{sure} {_of_part(part) if part else _certainty_of_means(step)}"
     return f"{sure}{_disagreement(step)} {_of_means(step, parts)}"
+
+
+def _least_pct(step: StepDifference) -> float:
+    return 100 * step.least_s / step.before_p50_s
 
 
 def _change_pct(difference_s: float, step: StepDifference) -> float:

@@ -26,7 +26,7 @@ def conditions(comparison: Comparison) -> tuple[Exhibit, ...]:
     return _table(
         "comparability",
         "Can these jobs be compared?",
-        "A condition is unknown where one of the two reports does not say it.",
+        "A condition is unknown if one of the two reports does not have it.",
         *_texts_of(rows, "what", "before", "after"),
         _texts("same", [_SAME_WORDS[row.same] for row in rows]),
     )
@@ -66,8 +66,8 @@ def step_times(comparison: Comparison) -> tuple[Exhibit, ...]:
     numbers = _table(
         "step_difference",
         "Difference in time per step",
-        "The interval is that of the difference of the medians: from a block bootstrap over "
-        "steps; of fewer than 30 steps, from the rank-sum test.",
+        "The interval belongs to the difference of the medians. It comes from a block bootstrap "
+        "over steps, with fewer than 30 steps from the rank-sum test.",
         _texts("what", [name for name, _ in rows]),
         _numbers("time_s", "s", [value for _, value in rows]),
     )

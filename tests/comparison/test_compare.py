@@ -146,7 +146,8 @@ def test_of_steps_that_vary_a_hundredfold_no_change_beyond_100_percent_is_claime
 
     assert comparison.verdict is Verdict.NO_DIFFERENCE
     assert "(95 % interval -100.0 to" in comparison.lead
-    assert "even twice the time per step could be noise" in comparison.lead
+    assert "Even twice the time per step could be noise" in comparison.lead
+    assert comparison.headline.startswith("The steps vary too much: a step takes")
 
 
 def test_a_job_does_not_differ_from_itself() -> None:

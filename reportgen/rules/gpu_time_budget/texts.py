@@ -81,7 +81,7 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         advice="Start one process per GPU, or take an instance with fewer GPUs.",
     ),
     Part.UNEXPLAINED: Words(
-        where="idle, for no recorded reason",
+        where="idle, without a recorded reason",
         meaning="idle for no reason that the recording shows",
         advice="Record framework events, and look at small kernels, copies and synchronization.",
     ),
@@ -184,7 +184,7 @@ _TRACED_CAUSES = {
     "launch": "inside launch calls",
     "kernel_gap": "in short gaps between kernels",
     "waiting": "for other streams or events",
-    "unexplained": "for no recorded reason",
+    "unexplained": "without a recorded reason",
 }
 _COMMUNICATION = "exposed_communication"
 _TRACED = PartWords(
