@@ -106,34 +106,23 @@ def _product(m: int, n: int, k: int, *, n_batches: int = 1) -> OperatorWork:
     )
 
 
-def _mm_at(place: int) -> Callable[[Inputs], OperatorWork | None]:
-    """Return the formula of (M, K) x (K, N), the first of which is at ``place``."""
+def _mm(place: int, place_of_k: int, inputs: Inputs) -> OperatorWork | None:
+    """Return the work of (M, K) x (K, N), the first of which is at ``place``.
 
-    def formula(inputs: Inputs) -> OperatorWork | None:
-        left, right = inputs.shape(place, 2), inputs.shape(place + 1, 2)
-        if left is None or right is None or left[1] != right[0]:
-            return None
-        return _product(left[0], right[1], left[1])
-
-    return formula
-
-
-def _mm_transposed(inputs: Inputs) -> OperatorWork | None:
-    """Return the work of (M, K) x (N, K): the second is given as a layer holds its weights."""
-    left, right = inputs.shape(0, 2), inputs.shape(1, 2)
-    if left is None or right is None or left[1] != right[1]:
+    ``place_of_k`` is 1 where the second is (N, K), given as a layer holds its weights, else 0.
+    """
+    left, right = inputs.shape(place, 2), inputs.shape(place + 1, 2)
+    if left is None or right is None or left[1] != right[place_of_k]:
         return None
-    return _product(left[0], right[0], left[1])
+    return _product(left[0], right[1 - place_of_k], left[1])
 
 
-def _bmm_at(place: int) -> Callable[[Inputs], OperatorWork | None]:
-    def formula(inputs: Inputs) -> OperatorWork | None:
-        left, right = inputs.shape(place, 3), inputs.shape(place + 1, 3)
-        if left is None or right is None or left[0] != right[0] or left[2] != right[1]:
-            return None
-        return _product(left[1], right[2], left[2], n_batches=left[0])
-
-    return formula
+def _bmm(place: int, inputs: Inputs) -> OperatorWork | None:
+    """Return the work of batches of (M, K) x (K, N), the first of which is at ``place``."""
+    left, right = inputs.shape(place, 3), inputs.shape(place + 1, 3)
+    if left is None or right is None or left[0] != right[0] or left[2] != right[1]:
+        return None
+    return _product(left[1], right[2], left[2], n_batches=left[0])
 
 
 def _grouped_mm(inputs: Inputs) -> OperatorWork | None:
@@ -142,7 +131,7 @@ def _grouped_mm(inputs: Inputs) -> OperatorWork | None:
     if left is None or right is None or left[-1] != right[-2]:
         return None
     if len(left) == len(right) == 3:
-        return _bmm_at(0)(inputs)
+        return _bmm(0, inputs)
     return _product(left[-2], right[-1], left[-1])
 
 
@@ -204,11 +193,6 @@ def _spread(option: Any, n_dims: int) -> Shape | None:
 
 def _of_convolution(flops: int, least_elements: int) -> OperatorWork:
     return OperatorWork(kind=WorkClass.CONVOLUTION, flops=flops, least_elements=least_elements)
-
-
-def _convolution_forward(inputs: Inputs) -> OperatorWork | None:
-    places = _Convolution(stride=3, padding=4, dilation=5, transposed=6, groups=8)
-    return _convolution(places, inputs)
 
 
 def _library_convolution(inputs: Inputs) -> OperatorWork | None:
@@ -336,14 +320,15 @@ _ATTENTIONS: Mapping[str, _Attention] = {
     ),
     "flash_attn::_flash_attn_backward": _Attention(query=1, causal=11, is_backward=True),
 }
+_ATEN = _Convolution(stride=3, padding=4, dilation=5, transposed=6, groups=8)
 _FORMULAS: Mapping[str, Callable[[Inputs], OperatorWork | None]] = {
-    **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), _mm_at(0)),
-    **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), _mm_at(1)),
-    **dict.fromkeys(("aiter::gemm_a16w16", "vllm::rocm_unquantized_gemm"), _mm_transposed),
-    "aten::bmm": _bmm_at(0),
-    "aten::baddbmm": _bmm_at(1),
+    **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), partial(_mm, 0, 0)),
+    **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), partial(_mm, 1, 0)),
+    **dict.fromkeys(("aiter::gemm_a16w16", "vllm::rocm_unquantized_gemm"), partial(_mm, 0, 1)),
+    "aten::bmm": partial(_bmm, 0),
+    "aten::baddbmm": partial(_bmm, 1),
     **dict.fromkeys(("aten::_grouped_mm", "aten::_scaled_grouped_mm"), _grouped_mm),
-    **dict.fromkeys(("aten::convolution", "aten::_convolution"), _convolution_forward),
+    **dict.fromkeys(("aten::convolution", "aten::_convolution"), partial(_convolution, _ATEN)),
     **dict.fromkeys(("aten::cudnn_convolution", "aten::miopen_convolution"), _library_convolution),
     "aten::convolution_backward": _convolution_backward,
     **{name: partial(_attention, places) for name, places in _ATTENTIONS.items()},
