@@ -169,7 +169,8 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     assert small.spared is not None
     row = longest_of(clip(small.spared, track.window.start_ns, track.window.end_ns))
     spared = [Change(spared=when) for when in (loader, first_use, stopped)]
-    others = (*spared, replay.from_pinned(trace, track))
+    pinned = replay.from_pinned(trace, track)
+    others = (*spared, pinned)
     sync = Change(is_free=is_sync)
     work = minus(
         gaps_of(union_of(track.low_ns, track.high_ns), track.window.start_ns, track.window.end_ns),
@@ -189,7 +190,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         window=track.window,
         won_ns={
             Cost.LOADER: replay.won_ns(track, (Change(spared=loader),)),
-            Cost.COPIES: replay.won_by_pinning_ns(trace),
+            Cost.COPIES: replay.won_ns(track, (pinned,)),
             Cost.FIRST_USE: replay.won_ns(track, (Change(spared=first_use),)),
             Cost.LONG_GAP: replay.won_ns(track, (Change(spared=stopped),)),
             Cost.SMALL: replay.won_ns(track, (small,)),

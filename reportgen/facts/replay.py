@@ -261,13 +261,6 @@ def won_ns(track: ReplayedRank, changes: Sequence[Change]) -> int:
     return min(max(track.done_ns - end_ns, 0), track.window.length_ns)
 
 
-@fact
-def won_by_pinning_ns(trace: RankTrace) -> int:
-    """Return by how much a rank would be done sooner if its pageable memory were pinned."""
-    track = track_of(trace)
-    return won_ns(track, (from_pinned(trace, track),)) if track else 0
-
-
 def _end_ns(track: ReplayedRank, spared: Union, *, is_free: Mask, length_ns: Times) -> int:
     """Return when a rank is done that is spared some work and some waits.
 

@@ -13,7 +13,7 @@ from reportgen import results
 from reportgen.arrays import Integers
 from reportgen.facts import operators
 from reportgen.facts.device_busy import rows_named, windows_of
-from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs, is_compiled
+from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
 from reportgen.facts.kernel_names import KernelFormat, Precision, short_names
 from reportgen.facts.operators import DurationRow, DurationValues
 from reportgen.merging import distinct_codes, merged
@@ -145,7 +145,6 @@ class RankKernels:
     n_launched: int = kit.merged(sum)
     n_tiny: int = kit.merged(sum)
     costs: tuple[HostCosts, ...] = kit.merged(kit.concat)
-    is_compiled: bool = kit.merged(any)
     has_sizes: bool = kit.merged(any)
     attention_ns: int = kit.merged(sum)
 
@@ -173,7 +172,6 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
         costs=tuple(filter(None, (host_costs(trace),))),
-        is_compiled=is_compiled(trace),
         has_sizes=bool(trace.input_dims),
         attention_ns=_unfused_attention_ns(trace, launched_by),
     )
@@ -284,7 +282,7 @@ def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
         spent_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
         share_pct = pct_of(spent_ns, every_ns)
         if share_pct >= from_pct:
-            if job.is_compiled:
+            if any(rank.is_compiled for rank in job.costs):
                 remedy = remedy.replace(FUSE, kit.FIND_BREAKS)  # noqa: PLW2901
             yield AVOIDED.finding(
                 measured=share_pct, threshold=from_pct, advice=remedy, who=who, spent=spent_ns

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import device_busy, replay
+from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceUnions, Window
+from reportgen.facts.host_costs import Cost, HostCosts, host_costs
 from reportgen.facts.intervals import clip, longest_of, minus, overlap_ns, union_of
 from reportgen.merging import distinct_codes, merge_by, sums_by_code
 from reportgen.profile.trace import RankTrace
@@ -38,7 +39,7 @@ PAGEABLE_COPIES = kit.Message(
     title="{total.bytes:bytes} are copied {way} pageable host memory",
     text="""{total.count:count copy/copies} {way} pageable host memory {total.count:verb take}
         {total.time_ns:ns} of GPU time. Each of them blocks the host until it is nearly done. With
-        pinned memory (25 GB/s, without waiting) {most.node} would finish {most.won_ns:ns} earlier,
+        pinned memory (25 GB/s, without waiting) {most.node} would finish {won:ns} earlier,
         which is {measured:pct} of {window}.""",
     advice="Set pin_memory=True in the DataLoader, and copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",
@@ -110,20 +111,6 @@ class Copies:
         return self.direction in {"HtoD", "DtoH"} and PAGEABLE in self.kinds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pinned:
-    """By how much a rank would be done sooner if its pageable memory were pinned."""
-
-    node: str
-    window: Window
-    won_ns: int
-
-    @property
-    def pct(self) -> float:
-        """Return the share of the window."""
-        return pct_of(self.won_ns, self.window.length_ns)
-
-
 @kit.row
 class RankCopies:
     """The copies of one rank, or of all.
@@ -135,7 +122,7 @@ class RankCopies:
         hideable_ns: kernels of all devices in these windows while no copy or memset ran.
         longest: of each device the longest of these stretches of copies and memsets.
         direction_ns: ``exposed_ns`` of each direction by itself; directions may overlap.
-        pinned: of each rank.
+        costs: of the host of each rank, pageable copies among them.
     """
 
     n_ops: int = kit.merged(sum, default=0)
@@ -146,7 +133,7 @@ class RankCopies:
     hideable_ns: int = kit.merged(sum, default=0)
     longest: tuple[results.Where, ...] = kit.merged(kit.concat, default=())
     direction_ns: Mapping[str, int] = kit.merged(kit.sum_by_key, default_factory=dict)
-    pinned: tuple[Pinned, ...] = kit.merged(kit.concat, default=())
+    costs: tuple[HostCosts, ...] = kit.merged(kit.concat, default=())
 
 
 def measure(trace: RankTrace, _params: Params) -> RankCopies:
@@ -156,9 +143,8 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
         return RankCopies()
     window, devices = device_busy.headline(windows), device_busy.unions_of(trace, None)
     times = [device_busy.time_in(unions, window, rank=trace.rank) for unions in devices]
-    won_ns = replay.won_by_pinning_ns(trace)
     return RankCopies(
-        pinned=(Pinned(node=trace.node, window=window, won_ns=won_ns),),
+        costs=tuple(filter(None, (host_costs(trace),))),
         n_ops=ops.start_ns.size,
         rows=_copies(trace),
         window_ns=windows[0].length_ns * len(devices),
@@ -288,21 +274,23 @@ def _pageable_finding(
     rows: Sequence[Copies], job: RankCopies, limit_pct: float
 ) -> results.Finding | None:
     """Return copies of pageable memory: a fault if pinning saves enough, else a reading."""
-    if not rows:
+    most = max(job.costs, key=lambda rank: rank.share_pct(Cost.COPIES), default=None)
+    if not rows or most is None:
         return None
-    total, most = kit.merge(rows), max(job.pinned, key=lambda item: item.pct)
-    is_fault = most.pct >= limit_pct
+    total, won_pct = kit.merge(rows), most.share_pct(Cost.COPIES)
+    is_fault = won_pct >= limit_pct
     if total.bytes < LEAST_BYTES and not is_fault:
         return None
     return PAGEABLE_COPIES.finding(
-        severity=kit.fault_severity(most.pct / 100) if is_fault else results.Severity.INFO,
-        measured=most.pct,
+        severity=kit.fault_severity(won_pct / 100) if is_fault else results.Severity.INFO,
+        measured=won_pct,
         threshold=limit_pct,
         is_crossed=is_fault,
         where=results.Where(node=most.node),
-        share=most.pct / 100 if is_fault else None,
+        share=won_pct / 100 if is_fault else None,
         total=total,
         most=most,
+        won=most.won_ns[Cost.COPIES],
         window=kit.window_name([most.window]),
         way=" and ".join(sorted({WAYS[item.direction] for item in rows})),
     )

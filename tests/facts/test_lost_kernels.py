@@ -10,7 +10,7 @@ from reportgen.facts.lost_kernels import graph_loss
 from reportgen.profile.trace import RankTrace
 from reportgen.report import rank_findings
 from reportgen.results import Cause, Status
-from reportgen.rules import gpu_activity, idle_time, kernel_precision
+from reportgen.rules import gpu_activity, idle_time, kernel_precision, memory_operations
 from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
@@ -18,7 +18,7 @@ from tests.rules.samples import run
 N_NODES = 10
 
 
-def graphs(*kept: set[int]) -> RankTrace:
+def graphs(*kept: set[int], more: Any = ()) -> RankTrace:
     """Return launches of a graph of ten kernels of 10 µs, of which some nodes were recorded."""
     gpu: list[Any] = []
     calls: list[Any] = []
@@ -29,7 +29,7 @@ def graphs(*kept: set[int]) -> RankTrace:
             (f"k{node}", at + 10 + 10.0 * node, 10.0, {"correlation": launch + 1})
             for node in sorted(nodes)
         ]
-    return rank_trace(gpu=gpu, calls=calls)
+    return rank_trace(gpu=[*gpu, *more], calls=calls)
 
 
 WHOLE = set(range(N_NODES))
@@ -73,3 +73,11 @@ def test_lost_kernels_are_told_first_and_void_idle_time_activity_and_precision(n
         assert ranked[0].finding.id == "ACT-5"
         assert ranked[0].finding.cause == Cause.NOT_RECORDED
         assert [item.finding.id for item in ranked] == ["ACT-5"]
+
+
+@pytest.mark.parametrize(("kept", "is_known"), [(WHOLE, True), (WHOLE - {1, 3, 5, 7}, False)])
+def test_what_pinning_wins_is_unknown_where_kernels_are_lost(kept, is_known) -> None:
+    copy = ("Memcpy HtoD (Pageable -> Device)", 3_000.0, 190.0, {"bytes": 4_000_000})
+    result = run(memory_operations.RULE, graphs(WHOLE, kept, WHOLE, more=[copy]))
+
+    assert ("COPY-1" in {item.id for item in result.findings}) is is_known

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.facts.intervals import Union
-from reportgen.facts.replay import NEVER, Change, ReplayedRank, track_of, won_by_pinning_ns, won_ns
+from reportgen.facts.replay import NEVER, Change, ReplayedRank, track_of, won_ns
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from tests.builders import known
@@ -94,7 +94,6 @@ def test_the_host_bounds_the_last_step() -> None:
 
 def test_a_rank_that_ran_nothing_has_no_track() -> None:
     assert track_of(rank_trace()) is None
-    assert won_by_pinning_ns(rank_trace()) == 0
 
 
 def walked_ns(track: ReplayedRank, spared: Union, is_free: list[bool]) -> int:
