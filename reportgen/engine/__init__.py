@@ -1,8 +1,7 @@
 """Who runs the work on each part: threads, processes or a cluster."""
 
 from reportgen.engine.cluster import DaskExecutor, scheduler_of
-from reportgen.engine.executor import Executor, LocalExecutor, LostItemsError
-from reportgen.engine.processes import ProcessExecutor
+from reportgen.engine.executor import Executor, LocalExecutor, LostItemsError, ProcessExecutor
 
 __all__ = [
     "DaskExecutor", "Executor", "LocalExecutor", "LostItemsError", "ProcessExecutor",

@@ -28,8 +28,7 @@ from reportgen.storage import Location, is_job_name, is_remote, open_location, t
 from reportgen.store import open_staging, refuse
 from reportgen.text import format_count
 from reportgen.timeline import lanes_of
-from reportgen.timeline.chrome_json import ChromeWriter
-from reportgen.timeline.drawn import Clocks, Written
+from reportgen.timeline.chrome_json import ChromeWriter, Clocks, Written
 from reportgen.timeline.lanes import PartLanes
 from reportgen.timeline.sources import numbers_of, with_shadows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +16,6 @@ import numpy as np
 from reportgen.arrays import Floats
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.intake import Progress, read
-from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
     Clock,
     NodeId,
@@ -29,6 +28,7 @@ from reportgen.profile import (
     SystemTable,
 )
 from reportgen.profile.monitoring import Monitoring
+from reportgen.recorded_job import Recording
 from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
@@ -205,3 +205,50 @@ def _packed(item: Any) -> bytes | tuple[Any]:
         return zlib.compress(pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL), 1)
     except Exception:  # noqa: BLE001  # whatever a stranger's rule measured
         return (item,)
+
+
+_NAMED = frozenset({"driver", "python"})
+"""Keys of a node's card for the software that a job runs on."""
+
+
+def setup_of_part(part: NodeProfile | RankTrace) -> Setup:
+    """Return the setup of one node or rank."""
+    if isinstance(part, RankTrace):
+        return Setup(
+            gpu_names=_distinct(device.name for device in part.devices),
+            n_gpus=int(np.unique(part.gpu_ops.device).size) or None,
+            n_ranks=part.world_size,
+            versions=part.versions,
+        )
+    gpus = part.recorded.gpus if part.recorded is not None else ()
+    steps = part.spans.steps()
+    return Setup(
+        gpu_names=_distinct(gpu.name for gpu in gpus),
+        n_gpus=len(part.system.names(SeriesKind.GPU_UTILIZATION)) or None,
+        n_ranks=int(np.unique(steps.worker).size) or None,
+    )
+
+
+def setup_of_job(parts: Sequence[Setup], recording: Recording | None, *, is_traced: bool) -> Setup:
+    """Return the common setup of a job's parts.
+
+    Each trace says how many ranks the job has; of nodes, those that made steps are added up.
+    """
+    ranks = [part.n_ranks for part in parts if part.n_ranks]
+    n_gpus = sum(part.n_gpus or 0 for part in parts)
+    versions = {name: text for part in parts for name, text in part.versions.items()}
+    if recording is not None:
+        for node in recording.nodes:
+            versions |= {name: node.versions[name] for name in _NAMED & set(node.versions)}
+        versions |= recording.frameworks
+    return Setup(
+        gpu_names=_distinct(name for part in parts for name in part.gpu_names),
+        n_gpus=n_gpus or None,
+        n_ranks=(max(ranks) if is_traced else sum(ranks)) if ranks else None,
+        batch_size=recording.batch_size if recording is not None else None,
+        versions=dict(sorted(versions.items())),
+    )
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({name for name in names if name}))

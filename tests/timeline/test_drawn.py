@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.timeline.drawn import ArrowEnds, Clocks
+from reportgen.timeline.chrome_json import ArrowEnds, Clocks
 from reportgen.timeline.lanes import Arrows, Lane, LaneKind, PartLanes, strips_of
 
 
