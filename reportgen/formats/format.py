@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,12 +12,26 @@ from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.monitoring import Monitored
 from reportgen.formats.trace_events.file_events import FileEvents
 from reportgen.formats.trace_events.rows import Vocabulary
-from reportgen.profile import PartRef, SpanSource
+from reportgen.profile import Device, PartRef, SpanSource
 from reportgen.storage import Location
 
 if TYPE_CHECKING:
-    from reportgen.formats.kernel_trace.header import TraceHeader
     from reportgen.formats.kernel_trace.tables import TraceTables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceHeader:
+    """The statements of a trace about itself; ``None`` where it makes none.
+
+    ``base_ns`` is the origin of times, ns since 1970; ``versions`` are those of runtime,
+    driver, profiler and NCCL.
+    """
+
+    rank: int | None = None
+    world_size: int | None = None
+    base_ns: int | None = None
+    devices: tuple[Device, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 class FileRole(StrEnum):

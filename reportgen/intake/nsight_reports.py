@@ -14,8 +14,8 @@ from reportgen.errors import ReportgenError
 from reportgen.formats import Diagnostics
 from reportgen.formats.kineto.detection import rank_in_key
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS, TABLE_OF_TEXTS
-from reportgen.formats.nsight.part import opened
 from reportgen.formats.nsight.processes import Process, find_processes
+from reportgen.formats.nsight.trace import opened
 from reportgen.intake.found import file_ref
 from reportgen.profile import JobInfo, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef

@@ -10,7 +10,7 @@ from itertools import count, islice
 
 from reportgen.errors import ConfigError, LocationError
 from reportgen.formats import Diagnostics
-from reportgen.formats.kernel_trace.header import TraceHeader
+from reportgen.formats.format import TraceHeader
 from reportgen.formats.kineto.detection import (
     HEAD_BYTES,
     head_text,

@@ -16,7 +16,7 @@ from threading import Thread
 from typing import Any
 
 from reportgen.errors import OutputError
-from reportgen.publish.library import plotly_script
+from reportgen.publish.policy import plotly_script
 from reportgen.scratch import scratch_folder
 
 _PACKAGE_HOME = str(Path(__file__).resolve().parents[2])

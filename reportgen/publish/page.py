@@ -13,8 +13,14 @@ from reportgen.assets import templates_dir
 from reportgen.compression import pack
 from reportgen.errors import writing
 from reportgen.page_scripts import joined
-from reportgen.publish.library import PackedScript, package_data, packed_script, plotly_script
-from reportgen.publish.policy import policy, scripts_of
+from reportgen.publish.policy import (
+    PackedScript,
+    package_data,
+    packed_script,
+    plotly_script,
+    policy,
+    scripts_of,
+)
 from reportgen.text_safety import clean, cut_middle
 from reportgen.views.charts.layout import template
 from reportgen.views.fragments import script_json

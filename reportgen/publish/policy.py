@@ -1,11 +1,17 @@
-"""The page's content security policy: nothing from outside, only scripts known by their hash."""
+"""The scripts of a page, and its security policy: nothing from outside, only these scripts."""
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
+import importlib.util
 from collections.abc import Iterable
+from dataclasses import dataclass
 from html.parser import HTMLParser
+from pathlib import Path
+
+from reportgen.compression import pack
 
 _SCRIPT_TYPES = frozenset(
     {"", "module", "text/javascript", "application/javascript", "text/ecmascript"}
@@ -81,3 +87,37 @@ class _Reader(HTMLParser):
         if self._text is not None and tag == "script":
             self.scripts.append("".join(self._text))
         self._text = None
+
+
+_FAST = 4
+"""Level of gzip: 0.14 s for plotly's 4.8 MB; the usual level takes 0.3 s to save 4 %."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedScript:
+    """A script gzipped in base 64, and its digest, by which the page's policy allows it."""
+
+    packed: str
+    digest: str
+
+
+@functools.cache
+def plotly_script() -> PackedScript:
+    """Return plotly's script as it is installed."""
+    return packed_script((package_data() / "plotly.min.js").read_text(encoding="utf-8"))
+
+
+def packed_script(text: str) -> PackedScript:
+    """Return a script as the page carries it."""
+    return PackedScript(packed=pack(text, level=_FAST), digest=digest(text))
+
+
+def package_data() -> Path:
+    """Return the folder of plotly's files.
+
+    The package is found, not imported: importing plotly costs more than making the page.
+    """
+    spec = importlib.util.find_spec("plotly")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "package_data"

@@ -78,7 +78,7 @@ def _serve() -> None:
             import_module(module.name)
     for library in _LIBRARIES:
         import_module(library)
-    from reportgen.publish.library import plotly_script
+    from reportgen.publish.policy import plotly_script
 
     plotly_script()
     for line in sys.stdin:

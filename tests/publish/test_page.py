@@ -16,8 +16,7 @@ from plotly.utils import PlotlyJSONEncoder
 
 from reportgen.assets import templates_dir
 from reportgen.publish.exporter import PageExporter
-from reportgen.publish.library import package_data, plotly_script
-from reportgen.publish.policy import digest
+from reportgen.publish.policy import digest, package_data, plotly_script
 from reportgen.views.charts.layout import template
 from reportgen.views.theme import resolved
 from tests.views import pages, reports

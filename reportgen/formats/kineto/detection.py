@@ -8,10 +8,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from reportgen.formats.decompression import GZIP
-from reportgen.formats.format import Claim, FileRole, Format
+from reportgen.formats.format import Claim, FileRole, Format, TraceHeader
 
 if TYPE_CHECKING:
-    from reportgen.formats.kernel_trace.header import TraceHeader
     from reportgen.formats.kernel_trace.tables import TraceTables
 
 HEAD_BYTES = 256 << 10

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reportgen.formats.diagnostics import printable
-from reportgen.formats.kernel_trace.header import TraceHeader
+from reportgen.formats.format import TraceHeader
 from reportgen.profile import Device
 
 _DECODER = json.JSONDecoder(strict=False)

@@ -10,9 +10,8 @@ import numpy as np
 
 from reportgen.formats.blocks import read_file_blocks
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.format import Progress
+from reportgen.formats.format import Progress, TraceHeader
 from reportgen.formats.kernel_trace.columns import TraceColumns
-from reportgen.formats.kernel_trace.header import TraceHeader
 from reportgen.formats.kernel_trace.remarks import tell_empty, tell_left_out, tell_numbers
 from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
 from reportgen.formats.kineto.columns import EventColumns

@@ -6,11 +6,10 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from reportgen.formats.format import Claim, FileRole, Format
+from reportgen.formats.format import Claim, FileRole, Format, TraceHeader
 from reportgen.profile import PartRef
 
 if TYPE_CHECKING:
-    from reportgen.formats.kernel_trace.header import TraceHeader
     from reportgen.formats.kernel_trace.tables import TraceTables
 
 TABLE_OF_TEXTS = "StringIds.parquet"
@@ -40,7 +39,7 @@ def _claim(key: str) -> Claim | None:
 
 def _read(*part: Any, **options: Any) -> tuple[TraceHeader, TraceTables]:
     """Read a part; the reader is imported where there is a report."""
-    from reportgen.formats.nsight.part import read_part
+    from reportgen.formats.nsight.trace import read_part
 
     return read_part(*part, **options)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format, of_job, worker_of
-from reportgen.formats.tensorflow.object_trace import read_object_events
+from reportgen.formats.kineto.salvage import Decoding
+from reportgen.formats.kineto.text import TraceText
+from reportgen.formats.trace_events.events import JsonEvent, decode_event, decode_events
 from reportgen.formats.trace_events.file_events import FileEvents, read_batches
 from reportgen.formats.trace_events.rows import Vocabulary
-from reportgen.profile import SpanSource
+from reportgen.profile import Quality, SpanSource
 
 _FOLDER = r"(?P<job>(?:.*/)?)framework/(?:.*/)?detailed_profiling/(?:.*/)?"
 _TRACE = re.compile(_FOLDER + r"(?P<host>[^/]+)\.trace\.json(?:\.gz)?")
@@ -96,3 +98,19 @@ TENSORFLOW_TRACES = Format(
 )
 TENSORFLOW_TIMES = Format(id="tensorflow_metadata", role=FileRole.TIMES, claims=_times)
 TENSORFLOW_SUMMARIES = of_job("tensorflow_summary", FileRole.NOTHING, _SUMMARY)
+
+
+_DECODING = Decoding(decode=decode_events, repair=decode_event)
+_SAY_NO_LIST = "{n} [file holds|files hold] no list of events"
+
+
+def read_object_events(
+    blocks: Iterable[bytes], key: str, problems: Diagnostics
+) -> Iterator[list[JsonEvent]]:
+    """Yield a file's events in their order, some thousands at a time, from bytes packed or not."""
+    text = TraceText(blocks=blocks, decoding=_DECODING)
+    for batch in text.batches():
+        if not batch.document:
+            yield batch.events
+    problems.add(Quality.FILES_SKIPPED, key, int(not text.n_documents), what=_SAY_NO_LIST)
+    text.tell_losses(key, problems)

@@ -10,7 +10,7 @@ import pytest
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.kineto.text import CHUNK_BYTES
-from reportgen.formats.tensorflow.object_trace import read_object_events
+from reportgen.formats.tensorflow import read_object_events
 from reportgen.profile import Quality
 
 EVENTS = [
