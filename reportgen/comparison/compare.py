@@ -16,19 +16,9 @@ from reportgen.comparison.model import (
     Verdict,
     WaterfallPart,
 )
-from reportgen.comparison.resources import (
-    cost_changes,
-    samples_per_s,
-    samples_ratio,
-    usage_changes,
-)
+from reportgen.comparison.resources import cost_changes, samples_per_s, samples_ratio, usage_changes
 from reportgen.comparison.runs import Run, run_of
-from reportgen.comparison.steps import (
-    LEAST_RATIO,
-    choose,
-    difference_of,
-    difference_of_steps,
-)
+from reportgen.comparison.steps import LEAST_RATIO, choose, difference_of, difference_of_steps
 from reportgen.comparison.waterfall import WORDS, reasons_of, waterfall
 from reportgen.report import Report
 from reportgen.text import format_difference, format_duration, join_names

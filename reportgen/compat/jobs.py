@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 
 from reportgen.errors import ConfigError
-from reportgen.explore import (
-    Job,
-    charts,
-    selections,
-    wait_for_job,
-)
+from reportgen.explore import Job, charts, selections, wait_for_job
 from reportgen.explore.frames import FRAMEWORK_COLUMNS, SYSTEM_COLUMNS, join_frames
 from reportgen.explore.job import WAIT_S
 from reportgen.explore.selection import Instant, name_filter, rows_named

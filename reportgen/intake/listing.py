@@ -10,15 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from reportgen.errors import LocationError, PlaceError
-from reportgen.formats import (
-    Claim,
-    FileRole,
-    Format,
-    candidates,
-    claim,
-    claim_by_content,
-    role_of,
-)
+from reportgen.formats import Claim, FileRole, Format, candidates, claim, claim_by_content, role_of
 from reportgen.formats.kineto.detection import HEAD_BYTES
 from reportgen.storage import Location, ObjectInfo, at_home, open_location
 

@@ -9,11 +9,7 @@ import numpy as np
 from reportgen.arrays import join
 from reportgen.formats import Diagnostics, EventFile
 from reportgen.formats.columns import Columns, Growing
-from reportgen.formats.trace_events.file_events import (
-    EVENT_COLUMNS,
-    FileEvents,
-    paired_events,
-)
+from reportgen.formats.trace_events.file_events import EVENT_COLUMNS, FileEvents, paired_events
 from reportgen.formats.trace_events.marks import Marks, match_marks
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Quality

@@ -10,13 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reportgen.engine import (
-    DaskExecutor,
-    Executor,
-    LocalExecutor,
-    LostItemsError,
-    ProcessExecutor,
-)
+from reportgen.engine import DaskExecutor, Executor, LocalExecutor, LostItemsError, ProcessExecutor
 from reportgen.errors import LocationError
 from reportgen.intake.monitoring import is_monitored
 from reportgen.pipeline.options import Options, ReadingProgress, TimelineDetail, Watcher, timed

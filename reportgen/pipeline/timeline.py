@@ -10,13 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
 
-from reportgen.errors import (
-    ConfigError,
-    LocationError,
-    PlaceError,
-    WouldOverwriteError,
-    writing,
-)
+from reportgen.errors import ConfigError, LocationError, PlaceError, WouldOverwriteError, writing
 from reportgen.intake import discover, read
 from reportgen.pipeline.options import ReadingProgress, Watcher, timed
 from reportgen.pipeline.places import check_output

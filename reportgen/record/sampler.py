@@ -11,11 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from reportgen.record.folder import (
-    NodeFolder,
-    SamplerLock,
-    replace_json,
-)
+from reportgen.record.folder import NodeFolder, SamplerLock, replace_json
 from reportgen.record.gpu_use import GpuUse
 from reportgen.record.job_cpu import JobCpu
 from reportgen.record.limits import ResourceLimits, read_limits

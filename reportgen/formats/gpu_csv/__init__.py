@@ -16,14 +16,7 @@ from itertools import chain
 
 import numpy as np
 
-from reportgen.formats.csv_rows import (
-    cells_of,
-    instant_in,
-    lines_of,
-    number_in,
-    place_of,
-    words_of,
-)
+from reportgen.formats.csv_rows import cells_of, instant_in, lines_of, number_in, place_of, words_of
 from reportgen.formats.diagnostics import Diagnostics, printable
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
 from reportgen.formats.monitoring import MIB, UNREAD, Meaning, Monitored, of_gpu

@@ -12,12 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from reportgen.formats.decompression import (
-    MAX_LOST_BYTES,
-    Packing,
-    tell_packing,
-    unpacked_text,
-)
+from reportgen.formats.decompression import MAX_LOST_BYTES, Packing, tell_packing, unpacked_text
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.kineto.salvage import EDGES, Decoding, E, Losses, decode_chunk
 from reportgen.profile import Quality

@@ -26,13 +26,7 @@ from reportgen.formats.sagemaker.system_lines import (
     read_typed,
     series_of,
 )
-from reportgen.formats.series_codes import (
-    MAX_GPUS,
-    MAX_SERIES,
-    UNKNOWN,
-    UNREADABLE,
-    SeriesCodes,
-)
+from reportgen.formats.series_codes import MAX_GPUS, MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
 from reportgen.profile import Quality
 
 if TYPE_CHECKING:

@@ -7,14 +7,7 @@ from dataclasses import dataclass, replace
 
 from reportgen.report import JobStatus, Report
 from reportgen.report.steps import training_tables
-from reportgen.results import (
-    AtAGlance,
-    Exhibit,
-    ExhibitKind,
-    ReasonCode,
-    RuleId,
-    Status,
-)
+from reportgen.results import AtAGlance, Exhibit, ExhibitKind, ReasonCode, RuleId, Status
 from reportgen.text import format_count, plural
 from reportgen.views import inline
 from reportgen.views.cell_output import Block, PageSection, headed_section
