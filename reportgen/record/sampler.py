@@ -15,8 +15,7 @@ from reportgen.record.folder import NodeFolder, SamplerLock, replace_json
 from reportgen.record.gpu_use import GpuUse
 from reportgen.record.job_cpu import JobCpu
 from reportgen.record.limits import ResourceLimits, read_limits
-from reportgen.record.minute_files import MinuteFiles
-from reportgen.record.readings import LineWriter, Reading, Source
+from reportgen.record.readings import LineWriter, MinuteFiles, Reading, Source
 
 _SECOND_NS = 1_000_000_000
 _CARD_EVERY_NS = 60 * _SECOND_NS

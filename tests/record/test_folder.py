@@ -22,7 +22,7 @@ from reportgen.record.folder import (
     read_json,
     replace_json,
 )
-from reportgen.record.minute_files import MinuteFiles
+from reportgen.record.readings import MinuteFiles
 
 
 def test_the_time_of_a_recording_follows_no_jump_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch):

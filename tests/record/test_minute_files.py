@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from reportgen.profile import SystemTable
-from reportgen.record.minute_files import MinuteFiles
+from reportgen.record.readings import MinuteFiles
 from tests.builders import read_job
 
 START_S = 1_760_000_040

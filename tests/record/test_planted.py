@@ -14,7 +14,7 @@ from reportgen.record.api import recording
 from reportgen.record.folder import boot_token, open_recording
 from reportgen.record.injected.reportgen_injected.output import Event, Output
 from reportgen.record.injected.reportgen_injected.settings import Settings
-from reportgen.record.minute_files import MinuteFiles
+from reportgen.record.readings import MinuteFiles
 from tests.record.running import python, record
 
 CONTENT = "not yours\n"

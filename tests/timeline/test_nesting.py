@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reportgen.timeline import nesting
+from reportgen.timeline import chrome_json
+from reportgen.timeline.chrome_json import by_start, nests_of
 from reportgen.timeline.lanes import strips_of
-from reportgen.timeline.nesting import by_start, nests_of
 
 EVENTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 25)), min_size=1, max_size=60)
 
@@ -25,7 +25,7 @@ def test_strips_of_a_nest_lie_within_each_other_or_apart(chunk_rows, events: lis
     )
     strips = by_start(strips_of(start_ns, duration_ns, np.arange(len(events))))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nesting, "CHUNK_ROWS", chunk_rows)
+        patch.setattr(chrome_json, "CHUNK_ROWS", chunk_rows)
         nest = nests_of(strips)
     end_ns = (strips.start_ns + strips.duration_ns).tolist()
     stacks: dict[int, list[int]] = defaultdict(list)
