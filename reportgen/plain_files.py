@@ -84,8 +84,8 @@ def read_named(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) ->
     return content
 
 
-def read_entry(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
+def read_entry(path: Path) -> bytes:
     """Return the content of an entry of a folder; errors as ``read_named``, and for a link."""
     if path.is_symlink():
         raise OSError(errno.ELOOP, f"it is {LINK}, not a plain file", str(path))
-    return read_named(path, most_bytes=most_bytes)
+    return read_named(path)

@@ -8,9 +8,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 from math import isinf
-from typing import NewType
-
-Ns = NewType("Ns", int)
 
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000

@@ -14,7 +14,7 @@ import click
 
 from reportgen import __version__
 from reportgen.allocation import set_up_memory
-from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
+from reportgen.assets import notebook_path
 from reportgen.cli.places import (
     FileType,
     Grouped,
@@ -29,12 +29,41 @@ from reportgen.cli.places import (
 from reportgen.cli.running import leave_with, run_command
 from reportgen.cli.settings import RULES_WITH, named_formats, settings_options, utc_offset
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict, say, watching
+from reportgen.errors import WouldOverwriteError, writing
 from reportgen.text_safety import TerminalFormatter
 
 if TYPE_CHECKING:
     from reportgen.pipeline import MadeReport
     from reportgen.report import Report
     from reportgen.results import Finding
+
+NOTEBOOKS = {
+    "interactive": "interactive_analysis",
+    "dataloader": "dataloader_analysis",
+    "report": "profiler_report",
+}
+
+
+def copy_notebook(name: str, folder: Path, *, force: bool) -> Path:
+    """Copy a notebook into a folder, which is made if need be, and return its path.
+
+    Raises:
+        WouldOverwriteError: a file of that name is there already.
+        OutputError: it cannot be written.
+    """
+    source = notebook_path(NOTEBOOKS[name])
+    target = folder / source.name
+    if target.exists() and not force:
+        raise WouldOverwriteError(
+            f"{target} is there already; it would be overwritten.",
+            hint="Pass --force to replace it, or another folder.",
+            path=str(target),
+        )
+    with writing(target, action=f"write {target}", hint="Pass another folder."):
+        folder.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+    return target
+
 
 EXIT_FAIL_ON = 3
 
