@@ -7,8 +7,7 @@ import re
 
 from reportgen.report import Report
 from reportgen.results import Severity
-from reportgen.views.text_reports import markdown_summary
-from reportgen.views.text_reports.markdown import MOST_FINDINGS
+from reportgen.views.text_reports import MOST_FINDINGS, markdown_summary
 from tests.views import reports
 from tests.views.test_time_bar import budget_report
 

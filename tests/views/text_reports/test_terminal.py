@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from reportgen.results import Severity, Status
-from reportgen.views.text_reports import terminal_lines
-from reportgen.views.text_reports.terminal import MOST_FINDINGS
+from reportgen.views.text_reports import MOST_TERMINAL_FINDINGS, terminal_lines
 from tests.views import reports
 
 
@@ -27,7 +26,7 @@ def test_at_most_the_first_findings_are_told_and_never_readings() -> None:
     told = [line for line in lines if line.kind]
 
     n_faults = sum(item.finding.severity is not Severity.INFO for item in report.findings)
-    assert len(told) == min(n_faults, MOST_FINDINGS)
+    assert len(told) == min(n_faults, MOST_TERMINAL_FINDINGS)
     assert Severity.INFO.value not in {line.kind for line in told}
 
 
