@@ -1,6 +1,5 @@
 """The saved report: its model, its bytes, and what is said across rules."""
 
-from reportgen.report.data_kind import DataKind, data_kind
 from reportgen.report.model import (
     DataQuality,
     Figures,
@@ -14,8 +13,14 @@ from reportgen.report.model import (
     Setup,
     TimelineEntry,
 )
-from reportgen.report.ranking import rank_findings
-from reportgen.report.summary import Extent, join_extents, summarize
+from reportgen.report.summary import (
+    DataKind,
+    Extent,
+    data_kind,
+    join_extents,
+    rank_findings,
+    summarize,
+)
 
 __all__ = [
     "DataKind", "DataQuality", "Extent", "Figures", "JobHeader", "JobStatus", "JobSummary",

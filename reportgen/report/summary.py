@@ -1,13 +1,43 @@
-"""The job in time: initialization, training loop, finalization."""
+"""What is said of a job as a whole: its kind of data, its phases in time, the first finding."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import Any
 
-from reportgen.report.model import JobSummary
+from reportgen.diagnosis import severity_rank, share_of
+from reportgen.report.model import JobSummary, RankedFinding
+from reportgen.results import Cause, ReasonCode, RuleId, RuleResult, Severity, Status
 from reportgen.units import iso_utc, percentages, seconds
+
+_STEPS = RuleId("StepOutlier")
+_OF_TRACES = tuple(map(RuleId, ("GPUActivity", "StepTime")))
+"""Rules that read kernel traces alone. Reports of old versions list them, skipped, for any job."""
+
+
+class DataKind(StrEnum):
+    """The richest kind of data that was recorded of a job."""
+
+    TRACES = "kernel traces"
+    EVENTS = "framework events"
+    SAMPLES = "system metrics"
+    IMPORTED = "results of SageMaker's rules"
+
+
+def data_kind(results: Mapping[RuleId, RuleResult]) -> DataKind:
+    """Return the kind of data behind the results of a job."""
+    if any(
+        result.reason and result.reason.code is ReasonCode.IMPORTED for result in results.values()
+    ):
+        return DataKind.IMPORTED
+    traced = [results[rule_id] for rule_id in _OF_TRACES if rule_id in results]
+    steps = results.get(_STEPS)
+    if traced and (steps is None or any(result.status is not Status.SKIPPED for result in traced)):
+        return DataKind.TRACES
+    has_steps = steps is not None and (steps.data or steps.metrics.get("steps"))
+    return DataKind.EVENTS if has_steps else DataKind.SAMPLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +113,41 @@ def summarize(extent: Extent) -> JobSummary:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
+
+
+def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
+    """Return the findings of all rules, most important first.
+
+    Order: missing data before what is made of the rest; faults before readings; causes before
+    symptoms, as mending a cause is what helps; severity; recoverable share of the time (largest
+    first; none counts as 0); for results that SageMaker computed the share of the datapoints; the
+    order of the rules and of their findings.
+    Counters of different rules are never compared: their units differ (docs/rules.md, Counters).
+    """
+    ranked = [
+        RankedFinding(rule=result.id, finding=finding)
+        for result in results
+        for finding in result.findings
+    ]
+
+    imported = {
+        result.id
+        for result in results
+        if result.reason and result.reason.code is ReasonCode.IMPORTED
+    }
+
+    def importance(item: RankedFinding) -> tuple[bool, bool, bool, int, float, float]:
+        finding = item.finding
+        is_info = finding.severity is Severity.INFO
+        seen_pct = finding.measured or 0.0 if item.rule in imported else 0.0
+        is_data = finding.cause == Cause.NOT_RECORDED
+        return (
+            not is_data,
+            is_info,
+            bool(finding.symptom_of),
+            severity_rank(finding),
+            -share_of(finding),
+            -seen_pct,
+        )
+
+    return tuple(sorted(ranked, key=importance))

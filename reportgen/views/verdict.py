@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from reportgen.diagnosis import LEFT_FROM_RATIO, NAMED_BY
 from reportgen.report import JobStatus, RankedFinding, Report
-from reportgen.report.data_kind import DataKind, data_kind
 from reportgen.report.steps import training_tables
+from reportgen.report.summary import DataKind, data_kind
 from reportgen.results import Cause, Finding, RuleId, Severity, Status
 from reportgen.text import format_duration, format_pct, plural
 from reportgen.views.findings import LEAST_WRITTEN_GAIN, LONGEST_TITLE
