@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -176,18 +176,35 @@ def _steps(details: Details) -> Iterator[Exhibit]:
         sum(counts) + (slow or 0) if (counts := _counts(entry.get("probs"))) else None
         for entry, slow in zip(entries, n_slow, strict=True)
     ]
+
+    def columns(
+        worker: str, slow: str, statistics: Sequence[str], *counted: tuple[str, list[int | None]]
+    ) -> Iterator[Any]:
+        yield column(worker, "", names, type=ColumnType.TEXT)
+        yield column("phase", "", phases, type=ColumnType.TEXT)
+        for name, values in counted:
+            yield column(name, "", values, type=ColumnType.INT)
+        yield from floats(
+            *((f"{key}_s", "s", [one.get(key) for one in stats]) for key in statistics)
+        )
+        yield column(slow, "", n_slow, type=ColumnType.INT)
+
+    kept = "SageMaker's result has only one phase of each training process."
+    yield exhibit(
+        "steps",
+        ExhibitKind.TABLE,
+        title="Step durations by training process",
+        caption=kept,
+        columns=list(columns("worker", "outliers", STATISTICS)),
+    )
     yield exhibit(
         "step_percentiles",
         ExhibitKind.TABLE,
         title="Percentiles",
-        caption="SageMaker's result has only one phase of each training process.",
-        columns=[
-            column("training process", "", names, type=ColumnType.TEXT),
-            column("phase", "", phases, type=ColumnType.TEXT),
-            column("steps", "", n_steps, type=ColumnType.INT),
-            *floats(*((f"{key}_s", "s", [one.get(key) for one in stats]) for key in STATISTICS)),
-            column("slow steps", "", n_slow, type=ColumnType.INT),
-        ],
+        caption=kept,
+        columns=list(
+            columns("training process", "slow steps", ("p50", "p95", "p99"), ("steps", n_steps))
+        ),
     )
     for worker, entry in workers.items():
         yield from _histogram(
