@@ -27,8 +27,8 @@ ABOUT = About(
             card=BOTTLENECKS,
             order=50,
             exhibits=("gpu_samples", "slices"),
-            missing="""Record a job on a machine with a GPU, with its system metrics, to see how
-                often GPUs wait for the CPU or for I/O.""",
+            missing="""Record the use of GPUs and CPU cores (for example with reportgen record) to
+                see how often GPUs wait for the CPU or for I/O.""",
         ),
     ),
     is_quiet=True,
