@@ -36,24 +36,3 @@ def test_a_folded_chart_is_not_drawn_until_its_fold_opens(browser, busy_page):
         page.locator(f"details:has(#{CHART}) > summary").first.press("Enter")
         _wait_for_height(page)
         assert watched.complaints == []
-
-
-@pytest.mark.parametrize("happens", ["another theme", "print"])
-def test_a_chart_folded_again_has_its_size_after_what_happened_meanwhile(
-    browser, busy_page, happens
-):
-    with opened(browser, busy_page, at=f"#{CHART}") as watched:
-        page = watched.page
-        _wait_for_height(page)
-        summary = page.locator(f"details:has(#{CHART}) > summary").first
-        summary.click()
-        assert not page.evaluate(IS_OPEN)
-        if happens == "print":
-            page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-            page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-        else:
-            page.locator("#rg-theme").select_option("dark")
-        page.wait_for_timeout(300)
-        summary.click()
-        _wait_for_height(page)
-        assert watched.complaints == []

@@ -15,8 +15,6 @@ from tests.browser.watching import (
     Watched,
     draw,
     opened,
-    scroll_through,
-    unfold,
     wait_until,
 )
 from tests.views import pages
@@ -179,21 +177,6 @@ def test_the_pointer_reads_step_phase_and_values_of_all_panels(browser, timed_pa
         assert "0.9 s" in reads or "900 ms" in reads
         page.mouse.move(2, 2)
         assert not page.locator(".rg-cross").is_visible()
-
-
-def test_charts_far_away_are_taken_apart_and_come_back(browser, timed_page):
-    with timeline(browser, timed_page) as watched:
-        page = watched.page
-        page.evaluate("document.documentElement.dataset.mostCharts = 2")
-        unfold(page)
-        scroll_through(page)
-        page.wait_for_timeout(300)
-        n_drawn = "document.querySelectorAll('figure.chart .rg-plot > .plot-container').length"
-        assert page.evaluate(n_drawn) < page.locator("figure.chart").count()
-        assert not page.locator(f"#{MAIN} .main-svg").count()
-        page.evaluate("document.getElementById('timeline-axis').scrollIntoView()")
-        page.locator(f"#{MAIN} .main-svg").first.wait_for(timeout=TIMEOUT_MS)
-        assert watched.complaints == []
 
 
 def test_the_first_picture_fits_a_phone_and_a_desk(browser, timed_page):

@@ -186,22 +186,6 @@ def test_one_monstrous_line_costs_one_line(
     assert results_in(tmp_path) == plain_results
 
 
-def test_a_timeline_of_20_mb_on_one_line_is_read(tmp_path: Path) -> None:
-    job = tmp_path / "job"
-    filler: dict[str, object] = {"step": 0, "filler": "x" * 400_000}
-    rows: list[Row] = [
-        (TRAIN, TRAIN, START_S + n, START_S + n + 0.5, filler | {"step": n}) for n in range(50)
-    ]
-    content = ("[" + ",".join(timeline_lines(rows)) + "]").encode()
-    assert len(content) > 20_000_000
-    write_timeline(job, content)
-
-    assert summarized(job, "-o", "out", cwd=tmp_path, limits=MEMORY).code == 0
-    report = report_in(tmp_path / "out")
-    assert report["summary"]["training_loop_duration_in_seconds"] == 49.5
-    assert report["data_quality"]["lines_broken"] == 0
-
-
 @cache
 def packed_blanks() -> bytes:
     return gzip.compress(b" " * (64 << 20), compresslevel=9)

@@ -125,18 +125,6 @@ def test_folders_of_a_killed_run_in_tmpdir_go_with_the_next(tmp_path: Path, monk
     assert list(there.iterdir()) == []
 
 
-def test_results_moved_aside_by_a_killed_run_are_found_again(job: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run_here(job, "-o", out, "--format", "md").code == 0
-    hidden = out / ".profiler-report-abc.tmp"
-    hidden.mkdir()
-    (out / "profiler-report").rename(hidden / "old")
-
-    assert run_here(out, "-o", out, "--format", "md").code == 0
-    assert (out / "profiler-report" / "report.json").is_file()
-    assert not hidden.exists()
-
-
 PLUGINS = {
     "leaves": "import sys; sys.exit(7)",
     "raises": "raise BaseException('no')",

@@ -27,7 +27,7 @@ from tests.shared_data import ORACLE_JOBS, SHARED_DATA
 GPU, CPU = "GPUUtilization", "CPUUtilization"
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
 OTHERS = ("tensorflow_training",)
-JOBS = [*NAMED_JOBS, *OTHERS, *ORACLE_JOBS]
+JOBS = ["input_bound", "straggler", *OTHERS, *ORACLE_JOBS]
 _RECORDED = {text.partition(".")[0] for text in NOT_RECORDED.values()}
 
 

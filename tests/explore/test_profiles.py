@@ -109,23 +109,6 @@ def test_functions_equal_pstats_and_are_merged(tmp_path: Path) -> None:
     assert functions["calls"].max() >= 6
 
 
-def test_profiles_are_listed_by_node_and_time(tmp_path: Path) -> None:
-    before = folder(f"prestepzero-*-start-{T}", f"train-0-stepstart-{T + 1}")
-    dump(tmp_path / before / "python_stats")
-    for k in range(4):
-        start, end = f"train-{k}-stepstart-{T + 10 * k}", f"train-{k}-stepend-{T + 10 * k + 5}"
-        dump(tmp_path / folder(start, end, node=f"{k % 2}-algo-1") / "python_stats")
-    profiles = PythonProfiles(str(tmp_path))
-    table = profiles.table
-
-    assert table["start_step"].fillna(-1).tolist() == [0, 2, 1, 3, -1]
-    assert table["node"].tolist() == [*["0-algo-1"] * 2, *["1-algo-1"] * 2, "27-algo-1"]
-    assert (table["end_time_us"] - table["start_time_us"]).tolist() == [5, 5, 5, 5, 1]
-    functions, _ = profiles.functions(table[table["start_mode"] == "prestepzero"])
-    assert functions.loc[functions["function"] == "busy", "calls"].tolist() == [2]
-    assert PythonProfiles(str(tmp_path / before / "python_stats")).table.empty
-
-
 def test_profiles_that_cover_slow_batches_name_what_is_no_training(tmp_path: Path) -> None:
     for k in range(3):
         start, end = f"train-{k}-stepstart-{T + 100 * k}", f"train-{k}-stepend-{T + 100 * k + 50}"

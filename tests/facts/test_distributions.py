@@ -21,8 +21,6 @@ from reportgen.facts.distributions import (
 )
 from reportgen.facts.samples import count_values, percentile_of
 
-values_ns = st.lists(st.integers(0, 10**12), min_size=1, max_size=60)
-
 
 def ints(values: list[int]) -> np.ndarray:
     return np.array(values, dtype=np.int64)
@@ -43,25 +41,6 @@ def test_no_values_make_no_bins() -> None:
 
     assert bins.edge_ns.size == 0
     assert bins.counts.shape == (1, 0)
-
-
-@given(st.lists(values_ns, min_size=1, max_size=4))
-def test_bins_hold_each_value_once_in_its_place(groups: list[list[int]]) -> None:
-    bins = bin_together([tally_values(ints(group)) for group in groups])
-
-    assert bins.counts.shape[1] <= 60
-    for group, counts in zip(groups, bins.counts, strict=True):
-        expected, _ = np.histogram(ints(group), bins=np.append(bins.edge_ns[:-1], 2**62))
-        np.testing.assert_array_equal(counts, expected)
-
-
-@pytest.mark.parametrize("width_power", range(1, 12))
-def test_the_width_is_one_two_or_five_times_a_power_of_ten(width_power: int) -> None:
-    values = ints([0, 7 * 10**width_power, 35 * 10**width_power])
-    bins = bin_together([tally_values(values)])
-    width = int(bins.edge_ns[1] - bins.edge_ns[0])
-
-    assert str(width).rstrip("0") in {"1", "2", "5"}
 
 
 @pytest.mark.parametrize(

@@ -158,16 +158,6 @@ def test_an_edited_notebook_is_recognised(tmp_path: Path) -> None:
     assert is_unchanged(tmp_path / "absent.ipynb")
 
 
-@pytest.mark.parametrize("raw", ["", "{", "[]", '{"cells": 3}', "\udc80"])
-def test_what_is_no_notebook_is_neither_ours_nor_readable(tmp_path: Path, raw: str) -> None:
-    path = tmp_path / "n.ipynb"
-    path.write_bytes(raw.encode("utf-8", "surrogateescape"))
-
-    assert not is_unchanged(path)
-    with pytest.raises(PluginError, match=r"n\.ipynb"):
-        read_notebook(path)
-
-
 def test_a_notebook_without_a_parameters_cell_is_refused(tmp_path: Path) -> None:
     path = write_notebook(tmp_path / "n.ipynb", tags=())
 

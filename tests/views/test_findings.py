@@ -42,23 +42,6 @@ def test_the_longest_of_several_intervals_is_said_with_their_number_and_the_firs
     assert _when_of(longest, longer) == alone
 
 
-def test_of_two_causes_with_one_id_the_first_lists_the_symptoms() -> None:
-    results = [
-        result(
-            "StepPeriodicity",
-            finding("PERIOD-1", Severity.WARNING, 0.2),
-            finding("PERIOD-1", Severity.WARNING, 0.3),
-        ),
-        result("Low", finding("GPU-2", Severity.WARNING, 0.4, symptom_of=("PERIOD-1",))),
-    ]
-    report = replace(healthy_report(), findings=rank_findings(results))
-
-    cards = cards_of(report)
-
-    assert [(card.id, card.gain[:2]) for card in cards] == [("PERIOD-1", "30"), ("PERIOD-1", "20")]
-    assert [[other.id for other in card.symptoms] for card in cards] == [["GPU-2"], []]
-
-
 def test_what_comes_first_is_linked_from_its_effect() -> None:
     effect = replace(
         finding("GPU-2", Severity.WARNING, 0.4, symptom_of=("PERIOD-1", "GONE-1")),

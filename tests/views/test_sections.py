@@ -13,7 +13,6 @@ from reportgen.results import (
     Finding,
     Reason,
     ReasonCode,
-    RuleId,
     Severity,
     Status,
     Where,
@@ -23,7 +22,7 @@ from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of
 from reportgen.views.sections.closing import quality_rows
-from reportgen.views.sections.rule import _notices, format_counters
+from reportgen.views.sections.rule import format_counters
 from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT
@@ -383,40 +382,3 @@ def test_hostile_names_are_text_everywhere():
     assert "&lt;img src=x" in html
     assert "\u202e" not in html
     assert "x" * 1_000 not in html.replace(f'title="kernel_{"x" * 1993}"', "")
-
-
-def test_slow_steps_without_a_finding_name_the_finding_about_their_rhythm():
-    report = reports.busy_report()
-    first = report.findings[0]
-    found = replace(first.finding, id="PERIOD-1", cause=Cause.PERIODIC_SLOW_STEPS, title="A rhythm")
-    rule_id, result = next(
-        item
-        for item in report.results.items()
-        if item[0] not in {one.rule for one in report.findings}
-        and report.rules[item[0]].status is Status.OK
-    )
-    result = replace(result, metrics={"slow_steps": 18})
-    report = replace(
-        report,
-        findings=(replace(first, finding=found),),
-        results={**report.results, rule_id: result},
-    )
-
-    (notice,) = _notices(rule_id, report)
-
-    assert "18 slow steps, and no finding of this check" in notice.html
-    assert "PERIOD-1" in notice.html
-
-
-def test_a_summary_without_steps_names_the_section_that_goes_by_the_work_of_gpus():
-    report = reports.busy_report()
-    result = next(iter(report.results.values()))
-    phases = exhibit("phases", ExhibitKind.SHARES, title="Phases", columns=[])
-    report = replace(
-        report,
-        results={RuleId("MaxInitializationTime"): replace(result, exhibits=(phases,))},
-        summary=JobSummary(),
-    )
-    rows = {row.name: row for row in summary_rows(report)}
-
-    assert "the section Initialization uses the work of GPUs" in rows["Finalization"].note

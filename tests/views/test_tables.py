@@ -120,18 +120,6 @@ def test_a_condensed_curve_keeps_its_lowest_and_highest_value():
     assert table.remark == "Reduced from 660 points. Rule.json has all of them, under “gpu”."
 
 
-def test_rows_of_a_short_recording_have_times_of_their_own():
-    made = reports.drawn(
-        ExhibitKind.SERIES,
-        ("time_s", "s", [1_783_071_021.25 + at * 0.002 for at in range(200)]),
-        ("gpu0", "%", [50.0] * 200),
-        exhibit_id="gpu",
-    )
-    begins = [row[0] for row in _texts(data_of(made, is_unix=True, file=FILE).rows)]
-    assert begins[:2] == ["2026-07-03 09:30:21.250000", "2026-07-03 09:30:21.266000"]
-    assert len(set(begins)) == CONDENSED_ROWS
-
-
 def test_many_curves_are_a_row_each_with_the_time_of_their_extremes():
     made = reports.band("gpu", "T", {f"gpu{at}": (40, 20) for at in range(8)})
     table = data_of(made, is_unix=True, file=FILE)

@@ -283,16 +283,6 @@ def test_events_that_cannot_be_told_are_counted() -> None:
     assert trace.categories.total() == 4
 
 
-def test_devices_are_described_as_far_as_the_file_goes() -> None:
-    devices = [
-        {"id": 1, "name": "AMD Radeon Graphics", "computeMajor": 9, "computeMinor": 4},
-        {"id": "x"},
-        3,
-    ]
-    found = read_header([json.dumps(header(deviceProperties=devices)).encode()]).devices
-    assert [(device.id, device.compute_capability) for device in found] == [(1, "9.4")]
-
-
 @pytest.mark.parametrize(
     ("key", "rank"),
     [

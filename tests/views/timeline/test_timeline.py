@@ -13,8 +13,7 @@ import pytest
 
 from reportgen import views
 from reportgen.report import JobSummary, Report
-from reportgen.results import About, Exhibit, ExhibitKind, RuleId, RuleResult, Status
-from reportgen.results.model import COLUMNAR
+from reportgen.results import About, ExhibitKind, RuleId, RuleResult, Status
 from reportgen.views.cell_output import PLOTLY_MIME, outputs
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.timeline.functions import functions_of
@@ -79,23 +78,6 @@ def test_all_panels_share_the_axis_and_the_margins(report):
     assert domains[-1][0] == pytest.approx(0.0)
     assert all(upper[0] > lower[1] for upper, lower in pairwise(domains))
     assert layout["xaxis"]["range"] == [plotly_date(at * 1000) for at in (START_S, START_S + 300)]
-
-
-def test_curves_whose_times_no_number_holds_have_no_axis(report: Report) -> None:
-    def spread(item: Exhibit) -> Exhibit:
-        if item.kind not in COLUMNAR:
-            return item
-        time, *values = item.columns
-        time = replace(time, values=(-1.7e308, *time.values[1:-1], 1.7e308))
-        return replace(item, columns=(time, *values))
-
-    found = [
-        replace(result, exhibits=tuple(map(spread, result.exhibits)))
-        for result in report.results.values()
-    ]
-    damaged = replace(report, results={result.id: result for result in found})
-
-    assert views.timeline(damaged).blocks == ()
 
 
 @pytest.mark.parametrize("values", ["endless", "backwards"])
@@ -197,21 +179,6 @@ def test_functions_are_summed_over_the_whole_job_without_script(report):
     html = html_of(report)
     assert "2 min 34 s" in html
     assert "1 min 10 s" in html
-
-
-@pytest.mark.parametrize("width_s", [None, 0.0, 1e-9])
-def test_functions_on_no_even_grid_are_left_out(report, width_s):
-    odd = reports.drawn(
-        ExhibitKind.HEATMAP,
-        ("row", "", ["a", "b"]),
-        ("time_s", "s", [START_S, START_S + 100.0]),
-        ("function_s", "s", [1.0, 2.0]),
-        ("width_s", "s", [width_s, width_s]),
-        exhibit_id="function_time",
-        title="Functions",
-    )
-    other = reports.result("OverallFrameworkMetrics", Status.OK, exhibits=(odd,))
-    assert functions_of(with_result(report, other)) is None
 
 
 def test_every_device_has_a_row_worst_node_first():
