@@ -199,7 +199,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         },
         stops=stops,
         first_use=_as_once(trace, first_use),
-        longest_row=_as_once(trace, longest_of(row)),
+        longest_row=_as_once(trace, row),
         n_small=n_small,
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
         trains=idle.is_training(trace),

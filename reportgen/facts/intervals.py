@@ -122,7 +122,7 @@ def overlap_ns(one: Union, other: Union) -> int:
 
 def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
     """Return (n,) ns: how much of each range [low, high] lies in a union."""
-    before = _lengths_before(union)
+    before = np.append(0, np.cumsum(union.end_ns - union.start_ns))
     return _covered_until(union, before, high_ns) - _covered_until(union, before, low_ns)
 
 
@@ -132,11 +132,6 @@ def covered_ns(
     """Return how much of disjoint windows, (m,) ends or those of one, some intervals cover."""
     union = union_of(start_ns, end_ns)
     return int(covered_each(union, np.atleast_1d(first_ns), np.atleast_1d(last_ns)).sum())
-
-
-def _lengths_before(union: Union) -> Instants:
-    """Return (m + 1,) the length of a union before each of its intervals, and of all."""
-    return np.append(0, np.cumsum(union.end_ns - union.start_ns))
 
 
 def _covered_until(union: Union, before: Instants, at_ns: Instants) -> Instants:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.arrays import Integers, Mask
+from reportgen.arrays import Integers
 from reportgen.facts.device_busy import launch_start_ns, rows_named, unions_of
 from reportgen.facts.intervals import Union, covered_each, union_by_code_ns, union_of
 from reportgen.merging import rows_between
@@ -85,15 +85,11 @@ def step_rows(trace: RankTrace) -> StepRows | None:
     return _by_optimizer(trace) or _repeated(trace)
 
 
-def batch_waits(trace: RankTrace) -> Mask:
-    """Return an (n_slices,) mask of waits for a batch: annotations, else frames of the loader."""
-    rows = rows_named(trace, trace.slices.name, _LOADER_ANNOTATION.search)
-    return rows if rows.any() else rows_named(trace, trace.slices.name, _LOADER_FRAME.search)
-
-
 def waiting_for_batches(trace: RankTrace) -> Union:
-    """Return when any thread waited for a batch."""
-    rows = batch_waits(trace)
+    """Return when any thread waited for a batch: by annotations, else by frames of the loader."""
+    rows = rows_named(trace, trace.slices.name, _LOADER_ANNOTATION.search)
+    if not rows.any():
+        rows = rows_named(trace, trace.slices.name, _LOADER_FRAME.search)
     return union_of(trace.slices.start_ns[rows], trace.slices.end_ns[rows])
 
 

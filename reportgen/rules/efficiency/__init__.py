@@ -9,27 +9,9 @@ from reportgen.facts.operator_flops import WorkClass
 from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.efficiency import tables
 from reportgen.rules.efficiency.measure import RankWork, measure
 from reportgen.rules.efficiency.params import Params
-from reportgen.rules.efficiency.tables import (
-    CLASSES,
-    NO_FLOPS,
-    OPERATORS,
-    PEAK_BANDS,
-    ROOFLINE,
-    TOLD_FROM_PCT,
-    BySize,
-    Dot,
-    OfClass,
-    Utilization,
-    by_peak,
-    class_rows,
-    coverage_pct,
-    how_fast,
-    operator_rows,
-    roofs_text,
-    utilization_of,
-)
 from reportgen.text import join_names, one_line, write
 from reportgen.units import NS_PER_US, pct_of
 
@@ -73,7 +55,7 @@ ABOUT = About(
         missing="""The trace holds no sizes of inputs, so operations cannot be counted.""",
         hint=HOW_TO_RECORD,
     ),
-    second_picture=PEAK_BANDS,
+    second_picture=tables.PEAK_BANDS,
     hint_when_skipped=HOW_TO_RECORD,
 )
 ADVICE = {
@@ -97,7 +79,7 @@ FAR_FROM_PEAK = kit.Message(
         ({measured:pct}).{reasons} The possible gain counts the way to {reachable:pct}, which large
         products reach in practice.""",
     advice="{advice}",
-    exhibit=OPERATORS,
+    exhibit=tables.OPERATORS,
 )
 ELEMENTS = kit.Message(
     id="EFF-2",
@@ -106,14 +88,14 @@ ELEMENTS = kit.Message(
     text="""Elementwise work and reductions only move data{reached}. The possible gain
         assumes that fusion saves half of what they move.""",
     advice="{fuse}{more}",
-    exhibit=CLASSES,
+    exhibit=tables.CLASSES,
 )
 
 
 def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
     """Report how much of the peak is reached, and what is far from it."""
     job = kit.merge(ranks)
-    use = utilization_of(job, len(ranks), params)
+    use = tables.utilization_of(job, len(ranks), params)
     missing = kit.reason_without_gpu(job.n_ops)
     if missing or not any(key.work for key in job.work):
         return Outcome(
@@ -121,7 +103,7 @@ def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
             exhibits=[_utilization(job, use, params)] if use else (),
             metrics=_ratios(use),
         )
-    rows = operator_rows(job, params)
+    rows = tables.operator_rows(job, params)
     return Outcome(
         findings=list(_findings(job, rows)),
         exhibits=list(_exhibits(job, rows, use, params)),
@@ -138,7 +120,7 @@ def _say_without_shapes(job: RankWork, params: Params) -> results.Reason:
     return results.Reason(code=code, text=text)
 
 
-def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
+def _findings(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]:
     far = [row for row in rows if row.flops and (reached := row.pct_of_bound) and reached < FAR_PCT]
     saved_ns = sum(row.time_ns * (1 - (row.pct_of_bound or 0.0) / REACHABLE_PCT) for row in far)
     spent_ns = sum(row.time_ns for row in far)
@@ -146,7 +128,9 @@ def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
     if share >= WORTH_RATIO:
         worst = max(far, key=lambda row: row.headroom_ns or 0.0)
         others_ns = sum(row.time_ns for row in far if row.operator != worst.operator)
-        reasons = _reasons(far)
+        found = kit.sum_by_key({_reason(row): row.headroom_ns or 0.0} for row in far)
+        # The reason that costs most is told first.
+        reasons = sorted(filter(None, found), key=lambda reason: -found[reason])
         yield FAR_FROM_PEAK.finding(
             measured=worst.pct_of_bound,
             threshold=FAR_PCT,
@@ -154,7 +138,7 @@ def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
             share=share,
             advice=_advice(reasons, job, is_product=worst.work_class == WorkClass.MATMUL),
             name=worst.operator,
-            others=" and others" if pct_of(others_ns, spent_ns) >= TOLD_FROM_PCT else "",
+            others=" and others" if pct_of(others_ns, spent_ns) >= tables.TOLD_FROM_PCT else "",
             sizes=worst.input_dims.partition(",[]")[0],
             times=round(100 / FAR_PCT, 1),
             spent=spent_ns,
@@ -167,13 +151,7 @@ def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
     yield from _of_elements(job, rows)
 
 
-def _reasons(rows: Sequence[BySize]) -> list[str]:
-    """Return why operators are far from the peak, the reason that costs most first."""
-    found = kit.sum_by_key({_reason(row): row.headroom_ns or 0.0} for row in rows)
-    return sorted(filter(None, found), key=lambda reason: -found[reason])
-
-
-def _reason(row: BySize) -> str:
+def _reason(row: tables.BySize) -> str:
     is_small = (row.bound_ns or 0.0) < SMALL_CALL_NS * row.n_calls
     return "calls are too small to fill the GPU" if is_small else row.reason
 
@@ -185,7 +163,7 @@ def _advice(reasons: Sequence[str], job: RankWork, *, is_product: bool) -> str:
     return advice.replace("{join}", JOIN if is_product else "")
 
 
-def _of_elements(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
+def _of_elements(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]:
     elements = [row for row in rows if row.work_class == WorkClass.ELEMENTWISE]
     spent_ns = sum(row.time_ns for row in elements) - job.fused_ns
     spent_pct = pct_of(spent_ns, job.kernel_ns)
@@ -216,38 +194,39 @@ def _of_elements(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
 
 
 def _exhibits(
-    job: RankWork, rows: Sequence[BySize], use: Sequence[Utilization], params: Params
+    job: RankWork, rows: Sequence[tables.BySize], use: Sequence[tables.Utilization], params: Params
 ) -> Iterator[Exhibit]:
     said = write(
         "FLOPs are known for {known:pct} of kernel time ({ns:ns}, communication left out).",
-        known=coverage_pct(job),
+        known=tables.coverage_pct(job),
         ns=job.kernel_ns,
     )
-    roofs, reached = roofs_text(job, params), how_fast(rows, job.kernel_ns) + _mfu_text(use)
-    bands = by_peak(rows, job.kernel_ns)
-    has_bands = pct_of(dict(bands).get(NO_FLOPS, 0), job.kernel_ns) < MOST_UNKNOWN_PCT
+    roofs = tables.roofs_text(job, params)
+    reached = tables.how_fast(rows, job.kernel_ns) + _mfu_text(use)
+    bands = tables.by_peak(rows, job.kernel_ns)
+    has_bands = pct_of(dict(bands).get(tables.NO_FLOPS, 0), job.kernel_ns) < MOST_UNKNOWN_PCT
     if has_bands:
         yield kit.ranking(
-            PEAK_BANDS,
+            tables.PEAK_BANDS,
             bands,
             title="Kernel time by the share of the peak that it reaches",
             caption=reached,
             role=Role.GPU,
-            roles=[Role.GPU if name != NO_FLOPS else Role.OTHER for name, _ in bands],
+            roles=[Role.GPU if name != tables.NO_FLOPS else Role.OTHER for name, _ in bands],
         )
     yield kit.table(
-        CLASSES,
-        class_rows(rows, job.kernel_ns),
-        OfClass,
+        tables.CLASSES,
+        tables.class_rows(rows, job.kernel_ns),
+        tables.OfClass,
         title="Work by class",
         caption=f"""{said} {"" if has_bands else reached} {roofs} bound_us is the least time that
             operations and bytes allow. Copies are no part of kernel time.""",
     )
     if placed := [row for row in rows[:MOST_ROWS] if row.tflops_per_s and row.least_bytes]:
         yield kit.table(
-            ROOFLINE,
+            tables.ROOFLINE,
             placed,
-            Dot,
+            tables.Dot,
             title="Roofline: the speed of operators, and what the GPU allows",
             caption="""Each dot is an operator with inputs of one size, its area the time. Below the
                 slope the memory's bandwidth is the limit, below the flat roof the peak of the
@@ -256,9 +235,9 @@ def _exhibits(
             role=Role.GPU,
         )
     yield kit.table(
-        OPERATORS,
+        tables.OPERATORS,
         rows[:MOST_ROWS],
-        BySize,
+        tables.BySize,
         title="Operators by the sizes of their inputs",
         caption=_on_operators(rows),
     )
@@ -266,20 +245,20 @@ def _exhibits(
         yield _utilization(job, use, params)
 
 
-def _mfu_text(use: Sequence[Utilization]) -> str:
+def _mfu_text(use: Sequence[tables.Utilization]) -> str:
     mfu = _ratios(use)["mfu_ratio"]
     said = " At the peak the operations of the steps would take {mfu:pct} of their time (MFU)."
     return "" if mfu is None else write(said, mfu=100 * mfu)
 
 
-def _utilization(job: RankWork, use: Sequence[Utilization], params: Params) -> Exhibit:
+def _utilization(job: RankWork, use: Sequence[tables.Utilization], params: Params) -> Exhibit:
     model = """ Counted by parameters and tokens, a step has 6 operations for each parameter and
         token, attention 12 · layers · width · length for each token, and the peak is that of BF16,
-        or of FP16 where a GPU does not compute in BF16. """ + roofs_text(job, params)
+        or of FP16 where a GPU does not compute in BF16. """ + tables.roofs_text(job, params)
     return kit.table(
         "utilization",
         use,
-        Utilization,
+        tables.Utilization,
         title="Model FLOPs utilization of the recorded steps",
         caption="""mfu_pct is the time that the model's operations take at the dense peak of
             their format, as a share of the steps; hfu_pct also counts what activation
@@ -289,7 +268,7 @@ def _utilization(job: RankWork, use: Sequence[Utilization], params: Params) -> E
     )
 
 
-def _on_operators(rows: Sequence[BySize]) -> str:
+def _on_operators(rows: Sequence[tables.BySize]) -> str:
     n_beyond = sum(row.is_beyond for row in rows)
     beyond = write(
         " {n:count operator} of these is faster than the peak allows: its format or time is not"
@@ -307,20 +286,20 @@ def _on_operators(rows: Sequence[BySize]) -> str:
 
 
 def _metrics(
-    job: RankWork, rows: Sequence[BySize], use: Sequence[Utilization]
+    job: RankWork, rows: Sequence[tables.BySize], use: Sequence[tables.Utilization]
 ) -> dict[str, float | int | None]:
     known = [row for row in rows if row.pct_of_peak is not None]
     ideal_ns = sum(row.time_ns * (row.pct_of_peak or 0) / 100 for row in known)
     spent_ns = sum(row.time_ns for row in known)
     return {
-        "flops_known_ratio": coverage_pct(job) / 100,
+        "flops_known_ratio": tables.coverage_pct(job) / 100,
         "peak_ratio": ideal_ns / spent_ns if spent_ns else None,
         **_ratios(use),
         "flops": sum(row.flops or 0 for row in rows),
     }
 
 
-def _ratios(use: Sequence[Utilization]) -> dict[str, float | int | None]:
+def _ratios(use: Sequence[tables.Utilization]) -> dict[str, float | int | None]:
     """Return MFU and HFU of a job on one kind of GPU, by the sizes of inputs if they say it."""
     is_one = len({row.gpu for row in use}) == 1
     shares = {"mfu_ratio": use[0].mfu_pct, "hfu_ratio": use[0].hfu_pct} if is_one else {}
@@ -337,9 +316,12 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     places={
-        PEAK_BANDS: Place(
+        tables.PEAK_BANDS: Place(
             dashboard=DashboardPanel(
-                order=67, headline="{title}: {pct} at {part}", row_of="pct", passed_over=(NO_FLOPS,)
+                order=67,
+                headline="{title}: {pct} at {part}",
+                row_of="pct",
+                passed_over=(tables.NO_FLOPS,),
             )
         )
     },

@@ -61,25 +61,20 @@ class RankWork:
 
 def measure(trace: RankTrace, params: Params) -> RankWork:
     """Measure the work of a rank's kernels."""
-    used = np.unique(trace.gpu_ops.device).tolist()
+    ops, used = trace.gpu_ops, np.unique(trace.gpu_ops.device).tolist()
     windows, steps = windows_of(trace), step_rows(trace)
     period_ns = int(steps.period_ns.sum()) if steps else 0
     devices = {item.id: (item.name, item.multiprocessors) for item in trace.devices}
     n_steps = steps.period_ns.size if steps else 0
     kinds: list[Gpu] = [devices.get(device, ("", None)) for device in used]
     return RankWork(
-        n_ops=trace.gpu_ops.start_ns.size,
+        n_ops=ops.start_ns.size,
         work=operator_work(trace, params.communication_names),
         n_steps={kind: n_steps * kinds.count(kind) / len(kinds) for kind in dict.fromkeys(kinds)},
         world_size=trace.world_size,
         step_ns={kind: period_ns * kinds.count(kind) for kind in dict.fromkeys(kinds)},
         window_ns=windows[0].length_ns * len(used) if windows else 0,
-        fused_ns=_fused_ns(trace),
+        fused_ns=int(ops.duration_ns[rows_named(trace, ops.name, fused_operators)].sum()),
         has_graphs=any(name.startswith(_GRAPH_LAUNCHES) for name in trace.names),
         is_compiled=is_compiled(trace),
     )
-
-
-def _fused_ns(trace: RankTrace) -> int:
-    ops = trace.gpu_ops
-    return int(ops.duration_ns[rows_named(trace, ops.name, fused_operators)].sum())

@@ -88,8 +88,7 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
 
 def _totals_ns(rows: Sequence[DeviceIdle]) -> dict[str, int]:
     """Return busy time and each cause that occurs, added up over devices; they fill the windows."""
-    names = dict.fromkeys(cause for item in rows for cause in item.cause_ns)
-    totals = {name: sum(item.cause_ns.get(name, 0) for item in rows) for name in names}
+    totals = kit.sum_by_key(item.cause_ns for item in rows)
     busy = {texts.BUSY: sum(item.busy_ns for item in rows)}
     return busy | {name: time_ns for name, time_ns in totals.items() if time_ns > 0}
 

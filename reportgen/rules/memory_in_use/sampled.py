@@ -13,19 +13,8 @@ from reportgen.facts.resample import ThinCurve, align, thin
 from reportgen.facts.trend import AGREEMENT_FROM, trend_of
 from reportgen.facts.usage import while_at_work
 from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.rules import kit
 from reportgen.rules.base import Outcome
-from reportgen.rules.kit import (
-    MOST_LINES,
-    Message,
-    col,
-    concerning,
-    floats,
-    left_out,
-    percentage,
-    row,
-    share_limit,
-    table,
-)
 from reportgen.text import device_label
 from reportgen.units import NS_PER_S, seconds
 
@@ -36,7 +25,7 @@ MOST_CELLS = 1_000
 _STAYS_PCT = 50.0
 """Memory that is above a limit in more than half of the samples stays there: a peak of one batch is
 no state of the job."""
-HOST_NEAR_LIMIT = Message(
+HOST_NEAR_LIMIT = kit.Message(
     id="ROOM-1",
     cause=results.Cause.MEMORY_LIMIT,
     severity=results.Severity.WARNING,
@@ -48,7 +37,7 @@ HOST_NEAR_LIMIT = Message(
         for all epochs, or take an instance with more memory.""",
     exhibit="memory_in_use",
 )
-GPU_FULL = Message(
+GPU_FULL = kit.Message(
     id="ROOM-2",
     title="GPU memory is nearly full: {place} uses {measured:pct}",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
@@ -58,7 +47,7 @@ GPU_FULL = Message(
         use a smaller batch or gradient checkpointing, or shard the optimizer's state.""",
     exhibit="memory_in_use",
 )
-GPU_GROWS = Message(
+GPU_GROWS = kit.Message(
     id="ROOM-4",
     cause=results.Cause.MEMORY_GROWTH,
     severity=results.Severity.WARNING,
@@ -78,7 +67,7 @@ HOST_GROWS = replace(
     advice="""Look for what the script or its loader processes keep for all epochs: results in
         lists, a cache of the data, logs that are not written out.""",
 )
-GPU_ROOM = Message(
+GPU_ROOM = kit.Message(
     id="ROOM-3",
     title="GPU memory is not fully used: {place} uses at most {measured:pct}",
     text="""At most {device.max_gb:.1f} GB of {device.limit_gb:.1f} GB was allocated; no other GPU
@@ -109,28 +98,30 @@ class Growth:
 class Params:
     """Thresholds at which memory is nearly full, has room, or grows."""
 
-    host_pct: float = percentage(90, "a host that uses more memory is reported", source=_REST)
-    gpu_full_pct: float = percentage(95, "a GPU that stays above this is nearly full", source=_REST)
-    gpu_room_pct: float = percentage(
+    host_pct: float = kit.percentage(90, "a host that uses more memory is reported", source=_REST)
+    gpu_full_pct: float = kit.percentage(
+        95, "a GPU that stays above this is nearly full", source=_REST
+    )
+    gpu_room_pct: float = kit.percentage(
         50, "GPUs that never reach this have room", source="chosen: twice the batch may fit"
     )
-    threshold_growth_pct: float = share_limit(
+    threshold_growth_pct: float = kit.share_limit(
         5.0,
         "memory that grows in every step is a fault if it grows at least this much over the steps",
     )
 
 
-@row
+@kit.row
 class DeviceMemory:
     """The memory of one GPU or host over the job."""
 
-    node: str = col()
-    device: str = col()
-    limit_gb: float | None = col("GB", digits=2, role=results.Role.MEMORY)
-    mean_pct: float = col("%", digits=2, role=results.Role.MEMORY)
-    max_pct: float = col("%", digits=2, role=results.Role.MEMORY)
-    max_gb: float | None = col("GB", digits=2, role=results.Role.MEMORY)
-    above_pct: float = col("%", digits=2, name="samples_above_limit_pct")
+    node: str = kit.col()
+    device: str = kit.col()
+    limit_gb: float | None = kit.col("GB", digits=2, role=results.Role.MEMORY)
+    mean_pct: float = kit.col("%", digits=2, role=results.Role.MEMORY)
+    max_pct: float = kit.col("%", digits=2, role=results.Role.MEMORY)
+    max_gb: float | None = kit.col("GB", digits=2, role=results.Role.MEMORY)
+    above_pct: float = kit.col("%", digits=2, name="samples_above_limit_pct")
     highest_ns: int
     growth: Growth | None
     curve: ThinCurve
@@ -219,7 +210,7 @@ def judge(devices: Sequence[DeviceMemory], params: Params) -> Outcome:
     return Outcome(
         findings=_findings(gpus, hosts, params),
         exhibits=[
-            table(
+            kit.table(
                 "memory_in_use",
                 devices,
                 DeviceMemory,
@@ -263,7 +254,7 @@ def _findings(
             part="allocated" if is_gpu else "used",
             end="an allocation fails and the job ends" if is_gpu else end,
             of_limit=_limit(worst),
-            concerned=concerning(len(rising), len(every), "GPU" if is_gpu else "node"),
+            concerned=kit.concerning(len(rising), len(every), "GPU" if is_gpu else "node"),
         )
     for message, limit_pct, found, every, noun in (
         (HOST_NEAR_LIMIT, params.host_pct, near, hosts, "node"),
@@ -282,7 +273,7 @@ def _findings(
             device=worst,
             place=_label(worst, every),
             of_limit=_limit(worst),
-            concerned=concerning(len(found), len(every), noun),
+            concerned=kit.concerning(len(found), len(every), noun),
         )
 
 
@@ -295,22 +286,22 @@ def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
 
 
 def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
-    shown = sorted(devices, key=lambda device: -device.max_pct)[:MOST_LINES]
+    shown = sorted(devices, key=lambda device: -device.max_pct)[: kit.MOST_LINES]
     aligned = align([device.curve for device in shown], cells=MOST_CELLS)
     lines = [
         (_label(device, shown), "%", np.round(aligned.high[index], 2))
         for index, device in enumerate(shown)
     ]
     which = " {shown} of {every}, with the highest use."
-    rest = left_out(which, shown=len(shown), every=len(devices))
+    rest = kit.left_out(which, shown=len(shown), every=len(devices))
     return results.exhibit(
         "memory_over_time",
         results.ExhibitKind.SERIES,
         title="Memory in use over time",
         caption=f"Each point is the highest sample of its interval.{rest}",
         columns=[
-            *floats(("time_s", "s", aligned.time_ns / NS_PER_S)),
-            *floats(*lines, role=results.Role.GPU_MEMORY),
+            *kit.floats(("time_s", "s", aligned.time_ns / NS_PER_S)),
+            *kit.floats(*lines, role=results.Role.GPU_MEMORY),
         ],
         role=results.Role.MEMORY,
     )
