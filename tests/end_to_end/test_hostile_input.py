@@ -23,8 +23,8 @@ STEPS: list[Row] = [
     (TRAIN, TRAIN, START_S + step, START_S + step + 0.5, {"step": step}) for step in range(20)
 ]
 SECRET = "S3CRET-OF-SOMEBODY-ELSE"
-MEMORY = {resource.RLIMIT_AS: 3 << 30, resource.RLIMIT_CPU: 60}
-"""Address space, of which DuckDB and numpy reserve two GB without using them, and a minute of
+MEMORY = {resource.RLIMIT_AS: 4 << 30, resource.RLIMIT_CPU: 60}
+"""Address space, of which DuckDB and numpy reserve some GB without using them, and a minute of
 computing: on a busy machine it lasts longer."""
 
 
@@ -192,9 +192,9 @@ def packed_blanks() -> bytes:
 
 
 def gz_bomb(path: Path, head: bytes) -> Path:
-    """Write 3 MB that become 3.5 GB, more than there is: many times the same packed 64 MB."""
+    """Write 4 MB that become 4.5 GB, more than there is: many times the same packed 64 MB."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(head) + packed_blanks() * 52)
+    path.write_bytes(gzip.compress(head) + packed_blanks() * 68)
     return path
 
 
