@@ -13,10 +13,9 @@ from reportgen.arrays import Table
 from reportgen.formats.columns import ABSENT, Columns
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kernel_trace import validate
-from reportgen.formats.kernel_trace.columns import TraceColumns
-from reportgen.formats.kernel_trace.joins import bytes_of_calls, launches, pair_flows
-from reportgen.formats.kernel_trace.vocabulary import (
+from reportgen.formats.kernel_trace.columns import (
     LONGEST_KERNEL_NAME,
+    TraceColumns,
     dims_text,
     first_floating,
     id_text,
@@ -24,6 +23,7 @@ from reportgen.formats.kernel_trace.vocabulary import (
     tracks_of,
     values_text,
 )
+from reportgen.formats.kernel_trace.joins import bytes_of_calls, launches, pair_flows
 from reportgen.formats.private_names import masked
 from reportgen.profile import Thread, trace_tables
 from reportgen.units import NS_PER_US
