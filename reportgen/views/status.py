@@ -43,6 +43,12 @@ _UNRECORDED = frozenset(
     {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
 )
 """Reasons that a look at the profiler's configuration may explain."""
+_MONITORED = dict.fromkeys(_UNRECORDED, MONITORED_HINT) | {
+    ReasonCode.TOO_FEW_SAMPLES: (
+        "Sample a longer part of the job. What its monitor leaves out, this command records: "
+        "reportgen record -- python train.py"
+    )
+}
 
 _PATIENCE_HINT = (
     " To judge with fewer samples, run make-profiler-report with --set {rule_id}.patience=N, where "
@@ -123,6 +129,9 @@ def hint_of(rule_id: str, report: Report) -> str:
     code = entry.reason.code
     if about.needs == (KERNELS,) or is_of_traces(report):
         return about.hint_when_skipped or ""
+    if report.recording is not None and report.recording.monitored_by and code in _MONITORED:
+        own = about.hint_when_skipped if code is ReasonCode.NO_EVENTS else None
+        return _MONITORED[code] if own is None else own
     if code is ReasonCode.TOO_FEW_SAMPLES and rule_id in report.results:
         return _hint_for_samples(rule_id, about.needs, report)
     hint = _HINTS.get(code, "")
@@ -130,8 +139,6 @@ def hint_of(rule_id: str, report: Report) -> str:
         code is ReasonCode.NO_GPU and not _others_lack_gpu(rule_id, report)
     )
     if code in _UNRECORDED and report.recording is not None:
-        if report.recording.monitored_by:
-            return MONITORED_HINT
         return "" if report.recording.step_sources else NO_STEPS_HINT
     if is_known and about.hint_when_skipped is not None and report.recording is None:
         hint = about.hint_when_skipped

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reportgen import views
+from reportgen.recorded_job import Recording
 from reportgen.report import JobSummary
 from reportgen.results import (
     Cause,
@@ -191,6 +192,22 @@ def test_too_few_samples_are_told_from_none(rule_id, has_samples, word):
     report = reports.report_of((short,))
     seen = report if has_samples else replace(report, sampling_interval_ms=None)
     assert word in hint_of(rule_id, seen)
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "code", "hint"),
+    [
+        ("CPUBottleneck", ReasonCode.TOO_FEW_SAMPLES, "What its monitor leaves out"),
+        ("StepOutlier", ReasonCode.NO_FRAMEWORK_METRICS, "To record it, run the job with"),
+        ("PythonFunctions", ReasonCode.NO_EVENTS, "PythonProfilingConfig"),
+    ],
+)
+def test_a_monitored_job_is_told_what_records_that_very_thing(rule_id, code, hint):
+    skipped = reports.skipped(rule_id, code, "Because.")
+    recording = Recording(nodes=(), monitored_by="nvidia-smi")
+    told = hint_of(rule_id, replace(reports.report_of((skipped,)), recording=recording))
+    assert hint in told
+    assert "patience" not in told
 
 
 def test_a_job_with_one_gpu_is_not_told_to_look_for_one():
