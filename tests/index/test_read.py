@@ -133,19 +133,6 @@ def test_a_report_that_vanishes_while_it_is_read_is_a_row_with_the_reason(
     assert "No such file" in index.jobs[1].problem
 
 
-def test_thousands_of_foreign_files_are_passed_by(tmp_path: Path) -> None:
-    for number in range(3000):
-        path = tmp_path / f"{number % 50}" / f"{number}.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("{")
-    save(tmp_path / "7" / "deep", wasteful("one", 1.0))
-
-    index = read_index([str(tmp_path)])
-
-    assert [row.job for row in index.jobs] == ["one"]
-    assert index.n_unreadable == 0
-
-
 def test_a_report_of_format_1_has_a_row_without_figures(tmp_path: Path) -> None:
     with ZipFile(Path(__file__).parents[1] / "store" / "format1.zip") as saved:
         saved.extractall(tmp_path)

@@ -67,13 +67,6 @@ def test_both_ranks_stand_on_one_axis_with_all_their_events(whole: tuple[Path, R
     assert load(output / "profiler-report").timeline == report.timeline
 
 
-def test_a_report_made_twice_is_the_same_bytes(whole: tuple[Path, Report], tmp_path: Path) -> None:
-    made(FOLDER, tmp_path)
-    first, second = (output / "profiler-report" for output in (whole[0], tmp_path))
-    assert (first / TIMELINE_FILE).read_bytes() == (second / TIMELINE_FILE).read_bytes()
-    assert (first / "report.json").read_bytes() == (second / "report.json").read_bytes()
-
-
 def test_without_a_timeline_neither_file_nor_rule_is_there(tmp_path: Path) -> None:
     made(FOLDER, tmp_path)
     report = made(FOLDER, tmp_path, timeline=TimelineDetail.OFF)

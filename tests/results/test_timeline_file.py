@@ -70,18 +70,6 @@ def test_a_reader_that_knows_the_document_reads_what_was_written(
     ]
 
 
-def test_arrows_come_back() -> None:
-    columns = [[1, 1, 2], [3, 3, 4], [10, 10, 30], [5, 5, 5], [12, 20, 25]]
-    flow, from_lane, start, to_lane, to_start = (np.array(column) for column in columns)
-    packed = timeline_file.pack_columns(
-        [flow, from_lane, differences(start - 4), to_lane, to_start - start]
-    )
-    block = {"lane": 7, "n": 3, "from": 4, "to": 9, "at": [0, len(packed)]}
-    content = file_of(packed, arrows=[block])
-
-    assert read_file(content).arrows() == [(*row, 7) for row in zip(*columns, strict=True)]
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"RGTL0003\0\0\0\0", b"RGTL0002\xff\0\0\0{", b"\x1f\x8b"], ids=repr
 )

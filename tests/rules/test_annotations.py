@@ -110,14 +110,3 @@ def test_any_name_can_be_chosen_for_its_histogram() -> None:
 
     labels = [item.place.choice.label for item in result.exhibits if item.place.choice]
     assert labels == [f"part {letter}" for letter in "abcdefghijklmnopqrst"]
-
-
-def test_names_without_a_histogram_are_counted() -> None:
-    names = [f"part {'x' * number}" for number in range(1, 104)] * 2 + ["once"]
-    slices: list[Any] = [(name, 10.0 * at, 5.0, ANNOTATION) for at, name in enumerate(names)]
-    result = run(RULE, rank_trace(slices=slices))
-
-    drawn = [item for item in result.exhibits if item.place.choice]
-    assert len(drawn) == 100
-    assert "Of 103 names that repeat, the 100 " in drawn[0].caption
-    assert len(column(result, "annotations", "name")) == 104

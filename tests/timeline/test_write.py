@@ -14,7 +14,6 @@ import pytest
 from reportgen.results.timeline_file import Family
 from reportgen.timeline import FindingMark, stage, timeline_of, write
 from reportgen.timeline.lanes import CounterTrack, Lane, LaneKind, LaneSteps, PartLanes, strips_of
-from reportgen.timeline.packing import LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
 from reportgen.timeline.write import BUDGET_BYTES
 from tests.timeline.reading import ReadFile, read_file
@@ -201,12 +200,3 @@ def test_ranks_of_several_hosts_are_below_their_host(tmp_path: Path) -> None:
     assert ranks == [("rank 0", first), ("rank 2", first), ("rank 1", second), ("rank 3", second)]
     assert [lane["id"] for lane in lanes] == list(range(len(lanes)))
     assert all(lane["parent"] is None or lane["parent"] < lane["id"] for lane in lanes)
-
-
-def test_names_without_end_are_cut_and_markup_is_kept_as_it_is(tmp_path: Path) -> None:
-    long = "<script>" + "x" * 100_000
-    file, size = made([replace(part(), names=(long, "b", "c", "step"))], tmp_path)
-    (name,) = {strip[3] for strip in file.strips(lane_of(file, "thread 0"))} - {"b", "c"}
-    assert name.startswith("<script>xxx")
-    assert len(name) == LONGEST_TEXT
-    assert size < 20_000

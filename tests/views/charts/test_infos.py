@@ -208,3 +208,21 @@ def test_a_heat_map_of_many_gpus_names_their_nodes_as_many_as_fit():
     rows = drawing.figure["data"][0]["y"]
     assert [rows.index(name) for name in axis["tickvals"][:2]] == [2, 10]
     assert drawing.height_px < 1_000
+
+
+@pytest.mark.parametrize(
+    ("unit", "values", "shape"),
+    [
+        ("", [3.0, 4.0, 2.0], "hv"),
+        ("bytes", [3e9, 4e9, None], "hv"),
+        ("", [3.5, 4.0, 2.0], None),
+        ("%", [3.0, 4.0, 2.0], None),
+        ("s", [3.0, 4.0, 2.0], None),
+    ],
+)
+def test_counts_and_bytes_are_drawn_as_steps(unit, values, shape):
+    made = reports.drawn(
+        ExhibitKind.SERIES, ("time_s", "s", [0.0, 1.0, 2.0]), ("curve", unit, values)
+    )
+    (trace,) = series.draw(made, RELATIVE).figure["data"]
+    assert trace["line"].get("shape") == shape
