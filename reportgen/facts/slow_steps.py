@@ -38,6 +38,9 @@ between all of them."""
 STOPS_CYCLES = 5.0
 """A stop costs five usual cycles: the noise of hardware and of unequal batches stays below. Stops
 are also searched for a rhythm alone, so that many cheap slow cycles do not hide a few dear ones."""
+TAIL_RATIO = 2.0
+"""Slow ones are the tail of lengths that scatter, as of batches of unequal size, where twice as
+many lie just below them: half as far above the usual length as the least of them, or farther."""
 MOST_SLOW_RATIO = 0.4
 MOST_EVENTS = 500
 MOST_RHYTHMS = 3
@@ -121,12 +124,12 @@ class SlowSteps:
         least_ns = SLOW_FROM_RATIO * float(np.median(self.times.steps.cycle_ns))
         is_late = np.arange(self.is_slow_between.size) >= WARM_UP_STEPS
         is_long = self.is_slow_between & (self.between_excess_ns > least_ns)
-        return self._at_random(is_long & is_late)
+        return _apart(self._at_random(is_long & is_late), self.between_excess_ns)
 
     @property
     def is_random_step(self) -> Mask:
         """Return (n,) which steps are slow, and in no rhythm."""
-        return self._at_random(self.is_slow_step)
+        return _apart(self._at_random(self.is_slow_step), self.step_excess_ns)
 
     def _at_random(self, is_slow: Mask) -> Mask:
         """Return which of some slow parts, (n,), are in no rhythm.
@@ -142,6 +145,14 @@ class SlowSteps:
                 break
             is_left[np.concatenate(members)] = False
         return is_left & ~self.in_rhythm
+
+
+def _apart(is_slow: Mask, excess_ns: Floats) -> Mask:
+    """Return (n,) which are slow, none where these are the tail of lengths that scatter."""
+    least_ns = excess_ns[is_slow].min(initial=np.inf)
+    n_near = int(((excess_ns > least_ns / 2) & (excess_ns < least_ns)).sum())
+    is_tail = n_near >= TAIL_RATIO * int(is_slow.sum())
+    return np.zeros_like(is_slow) if is_tail else is_slow
 
 
 @fact

@@ -240,9 +240,13 @@ def _unused_pct(system: SystemTable) -> Iterator[Floats]:
 
 
 def unused_ratio(system: SystemTable) -> float:
-    """Return how much of the time of the GPUs in use is unused at work, 0-1; 0 without any."""
+    """Return how much of the time of the GPUs in use is unused at work, 0-1.
+
+    Edge cases: 0 without GPUs, or with too few samples to know.
+    """
     unused_pct, n_gpus = totals_of(_unused_pct(system), system.n_ticks)
-    return float(unused_pct.sum()) / (100 * int(n_gpus.sum())) if n_gpus.any() else 0.0
+    is_known = (n_gpus > 0).sum() >= LEAST_LONG
+    return float(unused_pct.sum()) / (100 * int(n_gpus.sum())) if is_known else 0.0
 
 
 @fact
@@ -250,11 +254,11 @@ def most_unused_ratio(system: SystemTable) -> float | None:
     """Return the same, added up over the GPUs at each tick: the most that waits of the host cost.
 
     GPUs that wait in a collective look busy. The one that they wait for does not, and that may be
-    another one each time, within a tick as well. ``None`` where no used GPU was sampled.
+    another one each time, within a tick as well. ``None`` without GPUs, or with too few samples.
     """
     unused_pct, n_gpus = totals_of(_unused_pct(system), system.n_ticks)
     known = unused_pct[n_gpus > 0]
-    return float(np.minimum(known, 100).mean()) / 100 if known.size else None
+    return float(np.minimum(known, 100).mean()) / 100 if known.size >= LEAST_LONG else None
 
 
 def works_on(system: SystemTable, windows: Union) -> bool:
@@ -283,10 +287,11 @@ def most_lost_ratio(system: SystemTable, pauses: Union) -> float:
     It is what GPUs leave unused, and nothing where they work on. Those that are short of work may
     idle later, when they have done what the host launched before.
     """
-    unused_ratio = most_unused_ratio(system)
-    if unused_ratio is None:
+    most_ratio = most_unused_ratio(system)
+    if most_ratio is None:
         return 1.0
-    return 0.0 if unused_ratio < SHORT_FROM_RATIO and works_on(system, pauses) else unused_ratio
+    is_short = unused_ratio(system) >= SHORT_FROM_RATIO
+    return most_ratio if is_short or not works_on(system, pauses) else 0.0
 
 
 # Cores

@@ -13,6 +13,7 @@ from reportgen.facts.usage import (
     is_host_hot,
     low_gpus,
     low_used_gpus,
+    most_unused_ratio,
     samples_by_gpu,
     starvation_of,
     unused_ratio,
@@ -134,8 +135,16 @@ def test_a_network_is_busy_from_a_share_of_its_limit_but_never_below_the_floor(l
 
 
 def test_a_gpu_that_stopped_leaves_nothing_unused_afterwards() -> None:
-    system = system_table(
-        {"gpu0": [0.0] * 4 + [80.0] * 4 + [0.0], "gpu1": [0.0] * 4 + [40.0] * 2 + [0.0] * 3}
-    )
+    uses = {
+        "gpu0": [0.0] * 40 + [80.0] * 40 + [0.0] * 10,
+        "gpu1": [0.0] * 40 + [40.0] * 20 + [0.0] * 30,
+    }
 
-    assert unused_ratio(system) == pytest.approx(1 - (4 * 0.8 + 2 * 0.4) / 6)
+    assert unused_ratio(system_table(uses)) == pytest.approx(1 - (4 * 0.8 + 2 * 0.4) / 6)
+    assert most_unused_ratio(system_table(uses)) == pytest.approx((20 * 0.8 + 20 * 0.2) / 40)
+
+
+def test_with_few_samples_it_is_unknown_what_gpus_leave_unused() -> None:
+    system = system_table({"gpu0": [60.0] * 19})
+
+    assert (unused_ratio(system), most_unused_ratio(system)) == (0.0, None)

@@ -205,6 +205,20 @@ def test_plain_scatter_of_many_steps_and_slow_steps_that_cost_little_are_no_find
     assert cheap.metrics["slow_steps"] == 18
 
 
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_the_tail_of_lengths_that_scatter_is_no_exception(is_apart: bool) -> None:
+    """Batches of unequal size make some steps long, and twice as many nearly as long."""
+    rng = np.random.default_rng(8)
+    lengths = rng.lognormal(0.0, 0.03 if is_apart else 0.35, 600) * 0.3
+    if is_apart:
+        lengths[rng.choice(600, 30, replace=False)] += 0.6
+    found = finding(run(RULE, node(step_rows(lengths.tolist(), every_s=2.0))), "STEP-1")
+    packed = finding(one_after_the_other(lengths.tolist(), [0.01] * 600), "STEP-1")
+
+    assert found is None, "the loop is long"
+    assert (packed is not None) is is_apart
+
+
 def test_slow_steps_in_a_rhythm_are_left_to_the_rule_about_rhythms() -> None:
     assert finding(run(RULE, node(step_rows(with_slow(650, every(50, 13))))), "STEP-1") is None
 

@@ -304,7 +304,9 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         share, most = (job.ratio_of(ns) for ns in (job.hand_over_ns, job.hand_over_most_ns))
         is_shown = 100 * share >= params.wait_pct
         is_open = not is_shown and 100 * most >= params.wait_pct
-        is_costly = is_shown or most >= usage.SHORT_FROM_RATIO
+        # What GPUs lose to waits for batches is no effect of copies.
+        open_ratio = min(most, job.short_ratio) - job.ratio
+        is_costly = is_shown or open_ratio >= usage.SHORT_FROM_RATIO
         yield _tell(
             texts.NOT_PINNED,
             job,
