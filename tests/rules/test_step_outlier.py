@@ -209,7 +209,7 @@ def test_plain_scatter_of_many_steps_and_slow_steps_that_cost_little_are_no_find
 def test_the_tail_of_lengths_that_scatter_is_no_exception(is_apart: bool) -> None:
     """Batches of unequal size make some steps long, and twice as many nearly as long."""
     rng = np.random.default_rng(8)
-    lengths = rng.lognormal(0.0, 0.03 if is_apart else 0.35, 600) * 0.3
+    lengths = rng.lognormal(0.0, 0.03 if is_apart else 0.45, 600) * 0.3
     if is_apart:
         lengths[rng.choice(600, 30, replace=False)] += 0.6
     found = finding(run(RULE, node(step_rows(lengths.tolist(), every_s=2.0))), "STEP-1")
