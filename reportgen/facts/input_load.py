@@ -16,8 +16,10 @@ from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.samples import means, present_values, sum_of, totals_of
+from reportgen.facts.slow_steps import slow_steps_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
-from reportgen.facts.steps import WARM_UP_STEPS, steps_of
+from reportgen.facts.step_times import step_times_of
+from reportgen.facts.steps import WARM_UP_STEPS
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 
 LEAST_LOADED_STEPS = 5
@@ -97,7 +99,9 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
 
     Cycles that overlap such ticks show it in two ways, of which the larger counts. They are longer
     than the median of the others of their phase, or where these are too few than the fastest tenth
-    of all. And GPUs idle in them, also where no cycle is ever undisturbed. Warm-up does not count.
+    of all. And GPUs idle in them, also where no cycle is ever undisturbed. Warm-up does not count,
+    nor do cycles with a long time between steps, as at the turn of an epoch: they have other
+    reasons.
     """
     n_cores, interval_ns = len(system.names(SeriesKind.CPU_UTILIZATION)), system.interval_ns
     if not n_cores or interval_ns is None:
@@ -105,10 +109,12 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     is_full = usage.are_cores_full(system) & ~usage.crowded_by_others(system)
     end_ns, is_within = system.tick_ns[is_full], np.zeros(system.n_ticks, dtype=bool)
     losses = defaultdict[str, float](float)
-    for steps in steps_of(spans):
+    for times in step_times_of(spans):
+        steps, is_slow_between = times.steps, slow_steps_of(times).is_slow_between
         is_crowded = overlaps_any(steps.start_ns, steps.next_ns, end_ns - interval_ns, end_ns)
         is_late = np.arange(steps.n_steps) >= WARM_UP_STEPS
-        free_ns, crowded = steps.cycle_ns[~is_crowded], steps.where(is_crowded & is_late)
+        free_ns = steps.cycle_ns[~is_crowded]
+        crowded = steps.where(is_crowded & is_late & ~is_slow_between)
         usual_ns = np.percentile(steps.cycle_ns, FASTEST_PCT)
         if free_ns.size >= LEAST_LOADED_STEPS:
             usual_ns = np.median(free_ns)

@@ -954,6 +954,25 @@ def test_a_first_step_that_compiles_beside_loaders_that_start_is_no_loss_to_them
     assert loud(run(RULE, replace(node(rows, cores=4), system=system))) == []
 
 
+@pytest.mark.parametrize("is_turn", [True, False])
+def test_cores_that_are_used_up_at_the_turn_of_an_epoch_slow_no_step_down(is_turn: bool) -> None:
+    """Five times ten seconds pass, in a step or between two, while loaders start."""
+    rows, at_s = [setup(0, workers=6, pinned=True)], 0.0
+    busy = np.full(160, 20.0)
+    for step in range(100):
+        is_long = step % 20 == 10
+        lasts_s = 11.0 if is_long and not is_turn else 1.0
+        rows += step_rows([lasts_s], start_s=START_S + at_s, first=step)
+        busy[int(at_s) : int(at_s) + 11] = 100.0 if is_long else 20.0
+        at_s += 11.0 if is_long else 1.0
+        rows.append(fetch(at_s, 0.0))
+    columns = {f"cpu{core}": busy[: int(at_s)].tolist() for core in range(4)}
+    system = system_table(columns, start_s=START_S + 1, interval_s=1.0)
+    found = finding(run(RULE, replace(node(rows, cores=4), system=system)), "DL-2")
+
+    assert (found is None) is is_turn
+
+
 def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> None:
     # All cores are busy all the time, and all steps are equally long. A GPU at work is rarely read
     # as more than 92 %: at 69 % it idles a quarter of the time. The first two steps do not count.
