@@ -23,7 +23,7 @@ ABOUT = About(
     reading="""A long delay is good: the host launches work before the GPU needs it. A delay of a
         few µs means that the GPU waits for each launch. If a queue never empties, the host keeps up
         with the GPU. CUDA's queue is full at about 1,024 operations: then launch calls block the
-        host, which does not slow down the GPU. HIP's is longer.""",
+        host, which does not slow down the GPU. The queue of HIP holds more.""",
     advice="""If delays are short and the GPU is idle, launch less often: fuse kernels, or use CUDA
         graphs; see “Idle time”.""",
     section=results.Section(id="launches", title="Launches", order=100),

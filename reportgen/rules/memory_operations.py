@@ -49,8 +49,8 @@ EXPOSED = kit.Message(
     id="COPY-2",
     cause=results.Cause.EXPOSED_COPIES,
     title="Copies without a kernel beside them take {measured:pct} of the time, mostly {main}",
-    text="""For {exposed:ns}, {measured:pct} of the GPU time within {window}, copies and memsets ran
-        while no kernel ran; {most:ns} of it was {main} ({count:count
+    text="""Copies and memsets ran for {exposed:ns} while no kernel ran: {measured:pct} of
+        {window}. Of this, {main} took {most:ns} ({count:count
         operation}{rate}).{hideable}""",
     advice="Copy on a separate stream, from pinned memory, one batch ahead of the step.",
     exhibit="memory_operations",
@@ -60,8 +60,8 @@ PINNED_ADVICE = """Copy on a separate stream, one batch ahead of the step; the m
 COPY_LESS = """Copy less: keep data on the GPU that are copied again and again (offloaded
     parameters, tables), or copy them in a smaller format."""
 RATE = ", {rate:bytes}/s"
-HIDEABLE = """ All kernels that run without a copy take {hideable:ns}: if copies run at another
-    time, at most this can be hidden."""
+HIDEABLE = """ Kernels run without a copy for {hideable:ns}: copies that run at those times could
+    hide at most as much."""
 ADVICE = {
     "DtoD": """Copy less on the device: write into the target (out=, in-place), avoid clone, cat and
         contiguous in the loop, and fuse the rest.""",

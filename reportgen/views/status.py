@@ -17,8 +17,8 @@ MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 
 _HINTS: dict[ReasonCode, str] = {
     ReasonCode.NO_GPU: (
-        "If there should be one, check the instance type and that the framework was built with GPU "
-        "support."
+        "If there should be one, check that the framework was built with GPU support and, in a "
+        "cloud, the instance type."
     ),
     ReasonCode.NO_STEPS: (
         "To record steps, switch framework profiling on: pass a FrameworkProfile in the job's "

@@ -634,7 +634,7 @@ def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, 
     assert said in found.advice
     assert ("3.1 of 4 cores were busy" in found.text) == (hot_cores == 3)
     assert ("are recommended" in found.text) == (hot_cores == 2)
-    assert ("that is not why training waits here" in found.text) == (hot_cores == 3)
+    assert ("their number is not why training waits here" in found.text) == (hot_cores == 3)
     assert found.cause == (Cause.CPU_PREPROCESSING if hot_cores == 3 else Cause.TOO_FEW_LOADERS)
 
 

@@ -84,7 +84,7 @@ def test_the_advice_for_exposed_copies_follows_what_could_hide_them(kernel_us, k
 
     assert advice in found.advice
     assert "(1 operation, 10 GB/s)" in found.text
-    assert ("take 5 µs: if copies run at another time" in found.text) is (kernel_us == 5.0)
+    assert ("without a copy for 5 µs: copies that run" in found.text) is (kernel_us == 5.0)
 
 
 def test_pinned_copies_are_no_fault() -> None:

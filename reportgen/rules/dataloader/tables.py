@@ -43,8 +43,8 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
     lost_ns = sum(item.unrecorded_ns for item in waiting)
     parts = [("waiting for data", waited_ns), ("rest of this time", max(loop_ns - waited_ns, 0))]
     caption = """Of each training process, from its first to its last step, evaluation included:
-        this may be longer than the training loop. Waits at the same time count once. The training
-        processes are added up."""
+        this may be longer than the training loop. Waits of one process that overlap count once;
+        those of several training processes are added up."""
     if lost_ns:
         caption += write(" {lost_ns:ns} without any record are left out.", lost_ns=lost_ns)
     if waited_ns > recorded_ns:

@@ -94,8 +94,8 @@ FIND_STALLS = """Find what holds up loading now and then: storage that throttles
     queue of batches (prefetch_factor) does."""
 BY_OTHERS = ", {others:.1f} of them with other programs"
 RECOMMENDED = "at least {threshold:g} are recommended, {limit_pct:g} % of the cores"
-NOT_THE_CAUSE = """SageMaker's rule asks for at least {threshold:g}, {limit_pct:g} % of the cores,
-    but that is not why training waits here"""
+NOT_THE_CAUSE = """SageMaker's rule asks for at least {threshold:g} ({limit_pct:g} % of the cores),
+    but their number is not why training waits here"""
 
 TOO_FEW = Message(
     id="DL-1",

@@ -158,7 +158,7 @@ FAULTS = (
         advice="""Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the
             loop, or do them only every few steps.""",
         cost=Cost.SYNC,
-        without="If its other costs were removed first, then without the synchronizing calls",
+        without="With its other costs mended, without the synchronizing calls",
         costs="could cost",
         hidden=" In the run as it is, these costs may hide such waits.",
     ),

@@ -53,9 +53,10 @@ GPU_GROWS = kit.Message(
     severity=results.Severity.WARNING,
     title="GPU memory grows over the whole job: {place} up to {device.max_pct:pct}",
     text="""After the start, the {part} part of {of_limit} of {place} rises from {growth.first:pct}
-        to {growth.last:pct} (medians of the first and the last of {parts} equal parts of the time),
-        in both halves: Kendall's tau of the parts is {growth.agreement:.2f} (1 if each is higher).
-        At the limit {end}.{concerned}""",
+        to {growth.last:pct} (medians of the first and the last of {parts} equal parts of the time).
+        It rises in both halves of the time, and steadily: Kendall's tau of the parts is
+        {growth.agreement:.2f} (1 if each part is higher than the one before). At the limit
+        {end}.{concerned}""",
     advice="""Find tensors that are kept beyond a step (losses in lists, hooks, caches): record a
         memory snapshot of two steps far apart, and compare what is alive.""",
     unit="points",

@@ -117,7 +117,7 @@ UNDECIDED = replace(
 """The GPUs are unused for as long, and the samples do not show whether these are the same times; or
 waits for batches are unknown."""
 WITHOUT_STEP = replace(UNDECIDED, cause=results.Cause.HOST_BOUND)
-KNOWN = " Without waits for batches and single pauses, {rest:pct} of this time is left."
+KNOWN = " Without waits for batches and single pauses it is {rest:pct}."
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
 PASSES = kit.Message(
     id="FW-2",

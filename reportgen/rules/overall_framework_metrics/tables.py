@@ -71,7 +71,10 @@ class Between:
     copied_ns: float = 0.0
     maybe_copied_ns: float = 0.0
     grown_ns: float = 0.0
-    idle_ratio: float | None = col(name="gpus_idle_ratio", digits=3)
+    idle_ratio: float | None
+    gpus_idle_ratio: float | None = derived(
+        lambda item: item.idle_ratio if item.has_gpu else None, digits=3
+    )
     host_work_pct: float | None = derived(
         lambda item: None if (share := _host_ratio(item)) is None else 100 * share, "%"
     )
