@@ -22,7 +22,7 @@ from reportgen.cli.streams import print_path, say, watching
     "--processes",
     type=click.IntRange(1),
     metavar="N",
-    help="Reports made at once with --make. [default: one per core]",
+    help="Reports made at once with --make. [default: one more than cores]",
 )
 @click.option("--force", is_flag=True, help="Replace a page that another program made.")
 @bucket_options

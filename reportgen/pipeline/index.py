@@ -40,14 +40,15 @@ class IndexOptions:
         places: folders or prefixes with reports, or jobs.
         output: where page and JSON are written.
         makes: jobs without a report are reported first.
-        n_processes: how many of them at once.
+        n_processes: how many of them at once: each waits for its notebook at times, so one more
+            than cores keeps all of these busy.
         force: replace a page that is not ours.
     """
 
     places: tuple[str, ...]
     output: Path = Path()
     makes: bool = False
-    n_processes: int = os.cpu_count() or 1
+    n_processes: int = (os.cpu_count() or 1) + 1
     force: bool = False
 
 
