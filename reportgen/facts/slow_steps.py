@@ -139,7 +139,7 @@ class SlowSteps:
         is_left, steps = is_slow.copy(), self.times.steps
         for place in range(MOST_RHYTHMS):
             rows = np.flatnonzero(is_left)
-            found = [_rhythm(numbers, rows, None, place > 0) for numbers in _counts(steps)]
+            found = [_rhythm(numbers, rows, place > 0) for numbers in _counts(steps)]
             members = [rows[rhythm.members] for rhythm in found if rhythm is not None]
             if not members:
                 break
@@ -263,12 +263,12 @@ def _surest(
     for some in (events, events.where(is_stop)):
         if some.row.size <= MOST_SLOW_RATIO * steps.n_steps:
             slowest = np.argsort(-some.excess_ns, kind="stable")[:MOST_EVENTS]
-            found.append(_rhythm(count, np.sort(some.row[slowest]), restarts, is_further))
+            found.append(_rhythm(count, np.sort(some.row[slowest]), is_further, restarts))
     return min(filter(None, found), key=lambda rhythm: rhythm.score, default=None)
 
 
 def _rhythm(
-    count: Floats | Integers, rows: Integers, restarts: Floats | None, is_further: bool
+    count: Floats | Integers, rows: Integers, is_further: bool, restarts: Floats | None = None
 ) -> Rhythm | None:
     return find_rhythm(
         count[rows].astype(np.float64),

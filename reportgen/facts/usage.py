@@ -239,14 +239,14 @@ def _unused_pct(system: SystemTable) -> Iterator[Floats]:
         yield unused_pct
 
 
-def unused_ratio(system: SystemTable) -> float:
+def unused_ratio(system: SystemTable) -> float | None:
     """Return how much of the time of the GPUs in use is unused at work, 0-1.
 
-    Edge cases: 0 without GPUs, or with too few samples to know.
+    Edge cases: ``None`` without GPUs, or with too few samples to know.
     """
     unused_pct, n_gpus = totals_of(_unused_pct(system), system.n_ticks)
     is_known = (n_gpus > 0).sum() >= LEAST_LONG
-    return float(unused_pct.sum()) / (100 * int(n_gpus.sum())) if is_known else 0.0
+    return float(unused_pct.sum()) / (100 * int(n_gpus.sum())) if is_known else None
 
 
 @fact
@@ -290,7 +290,7 @@ def most_lost_ratio(system: SystemTable, pauses: Union) -> float:
     most_ratio = most_unused_ratio(system)
     if most_ratio is None:
         return 1.0
-    is_short = unused_ratio(system) >= SHORT_FROM_RATIO
+    is_short = (unused_ratio(system) or 0.0) >= SHORT_FROM_RATIO
     return most_ratio if is_short or not works_on(system, pauses) else 0.0
 
 

@@ -83,7 +83,7 @@ class SpanArguments:
         return int(self.step.shape[0])
 
 
-class _Looked:
+class _ArgumentColumn:
     """A column of ``arguments`` for each event: (n,) int64, so that sums and products fit."""
 
     def __set_name__(self, _owner: type, name: str) -> None:
@@ -137,14 +137,14 @@ class SpanTable:
         """Return the selected rows; vocabularies stay."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _HELD_COLUMNS})
 
-    step = _Looked()
-    os_pid = _Looked()
-    tid = _Looked()
-    worker_id = _Looked()
-    num_workers = _Looked()
-    pin_memory = _Looked()
-    bytes_fetched = _Looked()
-    label = _Looked()
+    step = _ArgumentColumn()
+    os_pid = _ArgumentColumn()
+    tid = _ArgumentColumn()
+    worker_id = _ArgumentColumn()
+    num_workers = _ArgumentColumn()
+    pin_memory = _ArgumentColumn()
+    bytes_fetched = _ArgumentColumn()
+    label = _ArgumentColumn()
 
     def called(self) -> tuple[tuple[str, ...], Words]:
         """Return the names of events in frames: words, and (n,) codes into them.

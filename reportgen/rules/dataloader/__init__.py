@@ -142,7 +142,7 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     lost, _ = _most_saved(job, max(job.ratio, job.crowded_ratio))
     crowded = _is_crowded(job) and 100 * min(job.crowded_ratio, lost) >= params.wait_pct
     cause = _cause_of(job, params)
-    waits = job.worst is not None and 100 * job.ratio >= params.wait_pct
+    is_waiting = job.worst is not None and 100 * job.ratio >= params.wait_pct
     if crowded and not (_matters(job, params) and cause is not Cause.TOO_MANY_LOADERS):
         weight = {"severity": kit.fault_severity(lost), "share": lost}
         yield _tell(texts.TOO_MANY, job, params, **many, **weight)
@@ -155,12 +155,12 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         elif job.n_loaders < fewest and not job.stalls:
             message, limits = texts.TOO_FEW, few
         yield _waits(message, job, params, cause, **limits)
-    elif waits and 100 * job.slow_ratio < params.wait_pct:
+    elif is_waiting and 100 * job.slow_ratio < params.wait_pct:
         median = {"median_ns": job.wait_p50_ns}
         yield _tell(texts.QUICK, job, params, **share, exhibit=seen_in, **median)
-    elif waits and cause is Cause.TOO_MANY_LOADERS:
+    elif is_waiting and cause is Cause.TOO_MANY_LOADERS:
         yield _waits(texts.TOO_MANY, job, params, cause, **many)
-    elif waits:
+    elif is_waiting:
         lost, bound = _most_saved(job, job.ratio)
         weight = {"severity": kit.cost_severity(lost), "share": lost}
         yield _tell(texts.FIRST_BATCHES, job, params, **share, **weight, bound=bound)
@@ -277,9 +277,10 @@ def _waits(
 
 def _most_saved(job: NodeLoaders, share: float) -> tuple[float, str]:
     """Return how much of a share that the loop waits can be saved, and a sentence if it is less."""
-    if job.unused_ratio is None or job.unused_ratio >= share:
+    most = job.most_unused_ratio
+    if most is None or most >= share:
         return share, ""
-    return job.unused_ratio, write(texts.HIDDEN, unused_pct=100 * job.unused_ratio)
+    return most, write(texts.HIDDEN, unused_pct=100 * most)
 
 
 def _why(job: NodeLoaders, why: texts.Why, values: Mapping[str, Any]) -> str:
@@ -305,7 +306,7 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         is_shown = 100 * share >= params.wait_pct
         is_open = not is_shown and 100 * most >= params.wait_pct
         # What GPUs lose to waits for batches is no effect of copies.
-        open_ratio = min(most, job.short_ratio) - job.ratio
+        open_ratio = min(most, job.unused_ratio) - job.ratio
         is_costly = is_shown or open_ratio >= usage.SHORT_FROM_RATIO
         yield _tell(
             texts.NOT_PINNED,

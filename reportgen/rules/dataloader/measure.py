@@ -107,9 +107,8 @@ class NodeLoaders:
         crowded_ns: how much longer the steps take together while the cores are used up.
         hand_over_ns: of each worker, the time from getting a batch to the step that uses it, as far
             as GPUs are known to wait meanwhile; ``hand_over_most_ns`` as far as they may.
-        unused_ratio: how much of their time GPUs leave unused, added up, as they may wait by turns;
-            ``short_ratio`` is the mean of the GPUs, 0 where it is unknown.
-            No wait of the host costs more.
+        unused_ratio, most_unused_ratio: how much of their time GPUs leave unused: a mean, 0 where
+            it is unknown, and added up, as they may wait by turns. No wait of the host costs more.
     """
 
     n_spans: int = merging.merged(sum)
@@ -135,8 +134,8 @@ class NodeLoaders:
     crowded_ns: int = merging.merged(max)
     hand_over_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     hand_over_most_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
-    unused_ratio: float | None = merging.merged(_added)
-    short_ratio: float = merging.merged(max, default=0.0)
+    unused_ratio: float = merging.merged(max, default=0.0)
+    most_unused_ratio: float | None = merging.merged(_added)
     loaders: tuple[Loader, ...] = merging.merged(merging.concat)
 
     @property
@@ -299,8 +298,8 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=hand_over_ns[0],
         hand_over_most_ns=hand_over_ns[1],
-        unused_ratio=usage.most_unused_ratio(part.system),
-        short_ratio=usage.unused_ratio(part.system),
+        unused_ratio=usage.unused_ratio(part.system) or 0.0,
+        most_unused_ratio=usage.most_unused_ratio(part.system),
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
     )
@@ -319,8 +318,8 @@ def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:
     ratio, most_ratio = (idle.ratio, idle.undiluted_ratio) if idle else (0.0, 1.0)
     if idle and idle.is_sure:
         ratio = idle.at_most_ratio
-    is_known = usage.most_unused_ratio(part.system) is not None
-    unused = usage.unused_ratio(part.system) if is_known else 1.0
+    known = usage.unused_ratio(part.system)
+    unused = 1.0 if known is None else known
     sure, most = (
         {
             item.worker: round(

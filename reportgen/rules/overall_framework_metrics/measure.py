@@ -132,7 +132,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     idle = None if is_whole else between_steps.idle_between_of(part)
     pinned = part.spans.pin_memory[part.spans.pin_memory >= 0]
     is_unpinned, is_unknown = (pinned == 0).any(), has_gpu and not (pinned.size or is_whole)
-    unused_ratio = usage.unused_ratio(part.system) if has_gpu else float(is_whole)
+    unused_ratio = (usage.unused_ratio(part.system) or 0.0) if has_gpu else float(is_whole)
     most_unused = usage.most_unused_ratio(part.system)
     for item in between_steps.between_steps_of(part):
         copied_ns = item.copied_ns if is_unpinned else 0.0
