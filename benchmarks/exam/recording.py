@@ -101,7 +101,7 @@ def write_recording(recording: Recording, *, seed: int, root: Path) -> None:
             )
     if recording.is_finished:
         (root / "system" / "training_job_end.ts").touch()
-        if recording.timelines:
+        if any(line.events for line in recording.timelines):
             (root / "framework" / "training_job_end.ts").touch()
     assert machine.nodes == len(recording.samples)
 
