@@ -59,7 +59,7 @@ check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
 	  -m "not notebook and not browser and not slow and not cluster and not documents and not attacks"
 
 lint: $(STAMP)  ## ruff and the contracts of imports
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 

@@ -18,16 +18,14 @@ import psutil
 
 from reportgen.record.host import Host
 from reportgen.record.limits import ResourceLimits
-from reportgen.record.minute_files import MinuteFiles
 from reportgen.record.nvidia import open_gpus
-from reportgen.record.readings import LineWriter
+from reportgen.record.readings import LineWriter, MinuteFiles
 from reportgen.record.sampler import _own_memory_bytes
 from tests.record.machines import Machine, machine
 
 N_CORES, N_DISKS, N_NETWORKS = 96, 8, 4
 INTERVAL_NS = 500_000_000
 _BEGIN_NS = 1_783_069_200_000_000_000
-"""A full hour: then exactly that hour is packed."""
 
 
 def main(folder: Path, n_ticks: int) -> None:
@@ -46,9 +44,6 @@ def main(folder: Path, n_ticks: int) -> None:
         readings = [*gpus.read(now_ns), *host.read(now_ns)]
         files.write(lines.lines(readings, now_ns), now_ns)
         own_ns += time.thread_time_ns() - before_ns
-    before_ns = time.thread_time_ns()
-    files.pack_closed_hours(now_ns + 3600 * 10**9)
-    own_ns += time.thread_time_ns() - before_ns
     packed = sum(path.stat().st_size for path in (folder / "out").rglob("*.json.gz"))
     cost = {"tick_ms": own_ns / n_ticks / 1e6, "memory_bytes": _own_memory_bytes()}
     sys.stdout.write(json.dumps({**cost, "packed_bytes": packed / n_ticks}))
