@@ -48,6 +48,7 @@ class ReasonCode(StrEnum):
     NO_GPU = "no_gpu"
     NO_STEPS = "no_steps"
     NO_FRAMEWORK_METRICS = "no_framework_metrics"
+    NOT_SAMPLED = "not_sampled"
     TOO_FEW_SAMPLES = "too_few_samples"
     NO_EVENTS = "no_events"
     IMPORTED = "imported"

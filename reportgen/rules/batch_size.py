@@ -212,7 +212,7 @@ def judge(nodes: Sequence[NodeRoom], _params: Params) -> Outcome:
         patience=min((node.n_enough for node in nodes), default=0),
     )
     if missing is None and not gpus:
-        missing = kit.too_few("GPU memory was not sampled.")
+        missing = kit.not_sampled("GPU memory was not sampled.")
     return Outcome(
         missing=missing,
         **counted([node.aws for node in nodes]),

@@ -20,7 +20,7 @@ from reportgen.rules.aws import aws_bottleneck as aws
 from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of
 from reportgen.rules.base import Outcome
 from reportgen.rules.functions import cause_text
-from reportgen.rules.kit import Message, fault_severity, reason_to_skip, stretch, too_few
+from reportgen.rules.kit import Message, fault_severity, not_sampled, reason_to_skip, stretch
 
 REPORTED_FROM_RATIO = 0.2
 """Without a trigger, a bottleneck that takes a fifth of the training loop is still reported: the
@@ -146,7 +146,7 @@ def _reason(job: Bottlenecks, limits: _Limits, words: Wording) -> Reason | None:
     )
     if reason is None and not any(node.n_cores for node in job.nodes):
         what = "I/O wait" if words.cores is SeriesKind.IO_WAIT else "use"
-        return too_few(f"The {what} of the CPU cores was not sampled.")
+        return not_sampled(f"The {what} of the CPU cores was not sampled.")
     return reason
 
 

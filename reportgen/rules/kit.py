@@ -284,10 +284,15 @@ def reason_to_skip(
     as many as ``patience`` are too few.
     """
     if n_ticks == 0:
-        return too_few("The use of CPUs, GPUs, memory, disks and network was not sampled.")
+        return not_sampled("The use of CPUs, GPUs, memory, disks and network was not sampled.")
     if n_gpus == 0:
         return Reason(code=ReasonCode.NO_GPU, text="The job has no GPU.")
     return None if n_samples > patience else too_few(too_short(n_samples, patience=patience))
+
+
+def not_sampled(text: str) -> Reason:
+    """Return the reason not to judge that the monitor sampled nothing of what the rule reads."""
+    return Reason(code=ReasonCode.NOT_SAMPLED, text=text)
 
 
 def too_few(text: str, **values: object) -> Reason:

@@ -29,6 +29,7 @@ from reportgen.results import (
     ExhibitKind,
     Finding,
     Reason,
+    ReasonCode,
     Role,
     Severity,
     TimelineTrack,
@@ -393,10 +394,9 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
         return kit.too_few(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
     if not job.n_gpus:
         return kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
-    if job.n_unaligned:
-        return kit.too_few(NOT_ALIGNED)
-    if not job.n_idle_nodes:
-        return kit.too_few(NEVER_AT_WORK)
+    if job.n_unaligned or not job.n_idle_nodes:
+        text = NOT_ALIGNED if job.n_unaligned else NEVER_AT_WORK
+        return Reason(code=ReasonCode.NO_STEPS, text=text)
     return kit.reason_to_skip(
         n_ticks=job.n_ticks,
         n_gpus=job.n_gpus,

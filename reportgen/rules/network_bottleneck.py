@@ -236,7 +236,7 @@ def _reason(nodes: Sequence[NodeNetwork]) -> results.Reason | None:
         patience=usage.LEAST_JUDGED,
     )
     if reason is None and all(node.limit_bytes_per_s is None for node in with_gpu):
-        return kit.too_few("The bytes that the training container received were not sampled.")
+        return kit.not_sampled("The bytes that the training container received were not sampled.")
     return reason
 
 

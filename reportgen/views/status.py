@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from reportgen.report import Report
+from reportgen.report import DataKind, Report, data_kind
 from reportgen.results import Cause, ReasonCode, RuleId, Severity, Status
 from reportgen.text import verb
 from reportgen.views.cell_output import State
@@ -12,7 +12,8 @@ from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_drawn, is_of_t
 from reportgen.views.recording import MONITORED_HINT, NO_STEPS_HINT, was_asked_for, why_not_recorded
 
 NOT_RECORDED, TOO_FEW, DOES_NOT_APPLY = "not recorded", "too few data", "does not apply"
-"""The only three words for a check that did not look; docs/glossary.md says what they mean."""
+NOT_JUDGED = "not judged"
+"""The only four words for a check that did not look; docs/glossary.md says what they mean."""
 MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 
 _HINTS: dict[ReasonCode, str] = {
@@ -32,9 +33,17 @@ _HINTS: dict[ReasonCode, str] = {
         "Framework events were recorded, but none that this check reads: profile data loading or "
         "the operators too, in the job's FrameworkProfile."
     ),
+    ReasonCode.IMPORTED: (
+        "To have it judged, make the report from what the profiler recorded: the job's "
+        "profiler-output."
+    ),
     ReasonCode.TOO_FEW_SAMPLES: (
         "Record a longer part of the job, or sample more often (the shortest interval is 100 ms)."
     ),
+}
+_WORDS: dict[ReasonCode | None, str] = {
+    ReasonCode.TOO_FEW_SAMPLES: TOO_FEW,
+    ReasonCode.IMPORTED: NOT_JUDGED,
 }
 _TOO_FEW_EVENTS_HINT = "Profile for longer."
 _NO_SAMPLES_HINT = "Leave SageMaker's profiler on: it samples the machines unless it is disabled."
@@ -43,7 +52,7 @@ _UNRECORDED = frozenset(
     {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
 )
 """Reasons that a look at the profiler's configuration may explain."""
-_MONITORED = dict.fromkeys(_UNRECORDED, MONITORED_HINT) | {
+_MONITORED = dict.fromkeys({*_UNRECORDED, ReasonCode.NOT_SAMPLED}, MONITORED_HINT) | {
     ReasonCode.TOO_FEW_SAMPLES: (
         "Sample a longer part of the job. What its monitor leaves out, this command records: "
         "reportgen record -- python train.py"
@@ -68,8 +77,8 @@ def rule_state(rule_id: str, report: Report) -> State:
     if entry.status is Status.SKIPPED:
         code = entry.reason.code if entry.reason else None
         is_outside = code is ReasonCode.NO_GPU and not is_applicable(rule_id, report)
-        few = TOO_FEW if code is ReasonCode.TOO_FEW_SAMPLES else NOT_RECORDED
-        return State(kind="skipped", word=DOES_NOT_APPLY if is_outside else few)
+        word = DOES_NOT_APPLY if is_outside else _WORDS.get(code, NOT_RECORDED)
+        return State(kind="skipped", word=word)
     found = [item.finding for item in report.findings if item.rule == rule_id]
     counts = Counter(item.severity for item in found)
     worst = next((severity for severity in Severity if counts[severity]), None)
@@ -107,7 +116,7 @@ def counts_of_unlooked(report: Report) -> list[str]:
         for rule_id, entry in report.rules.items()
         if entry.status is Status.SKIPPED
     )
-    said = {NOT_RECORDED: NOT_RECORDED, TOO_FEW: f"with {TOO_FEW}"}
+    said = {NOT_RECORDED: NOT_RECORDED, NOT_JUDGED: NOT_JUDGED, TOO_FEW: f"with {TOO_FEW}"}
     said[DOES_NOT_APPLY] = verb(words[DOES_NOT_APPLY], "do not apply", DOES_NOT_APPLY)
     return [f"{words[word]} {text}" for word, text in said.items() if words[word]]
 
@@ -132,6 +141,8 @@ def hint_of(rule_id: str, report: Report) -> str:
     if report.recording is not None and report.recording.monitored_by and code in _MONITORED:
         own = about.hint_when_skipped if code is ReasonCode.NO_EVENTS else None
         return _MONITORED[code] if own is None else own
+    if code is ReasonCode.NOT_SAMPLED:
+        return _hint_to_sample(report)
     if code is ReasonCode.TOO_FEW_SAMPLES and rule_id in report.results:
         return _hint_for_samples(rule_id, about.needs, report)
     hint = _HINTS.get(code, "")
@@ -156,11 +167,16 @@ def _others_lack_gpu(rule_id: str, report: Report) -> bool:
     )
 
 
+def _hint_to_sample(report: Report) -> str:
+    if report.sampling_interval_ms is not None:  # of other quantities
+        return MONITORED_HINT
+    return _NO_SAMPLES_HINT if report.recording is None else _INSTALL_HINT
+
+
 def _hint_for_samples(rule_id: str, needs: tuple[str, ...], report: Report) -> str:
-    has_patience = "patience" in report.results[RuleId(rule_id)].params
+    is_ours = data_kind(report.results) is not DataKind.IMPORTED
+    has_patience = is_ours and "patience" in report.results[RuleId(rule_id)].params
     if not has_patience and needs[:1] != (SYSTEM,):
         return _TOO_FEW_EVENTS_HINT
-    if report.sampling_interval_ms is None:
-        return _NO_SAMPLES_HINT if report.recording is None else _INSTALL_HINT
     hint = _HINTS[ReasonCode.TOO_FEW_SAMPLES]
     return hint + _PATIENCE_HINT.format(rule_id=rule_id) if has_patience else hint

@@ -111,7 +111,7 @@ def test_without_gpus_or_without_their_memory_there_is_nothing_to_judge() -> Non
 
     assert known(cpu_only.reason).code is ReasonCode.NO_GPU
     assert cpu_only.counters.datapoints == 30
-    assert known(no_memory.reason).code is ReasonCode.TOO_FEW_SAMPLES
+    assert known(no_memory.reason).code is ReasonCode.NOT_SAMPLED
 
 
 def test_only_gpus_with_room_are_listed_and_a_busy_one_ends_the_advice() -> None:

@@ -73,7 +73,7 @@ def test_too_few_samples_no_gpu_and_no_cores_are_told_apart() -> None:
     )
     assert known(cpu_only.reason).code is ReasonCode.NO_GPU
     assert cpu_only.details == {"low_gpu_utilization": 0, "bottlenecks": {}}
-    assert known(no_wait.reason).code is ReasonCode.TOO_FEW_SAMPLES
+    assert known(no_wait.reason).code is ReasonCode.NOT_SAMPLED
 
 
 def test_all_nodes_are_added_up() -> None:

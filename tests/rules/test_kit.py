@@ -191,7 +191,7 @@ def test_the_first_thing_that_is_missing_is_named() -> None:
     short = known(reason_to_skip(n_ticks=5, n_gpus=1, n_samples=812, patience=1000))
 
     assert (nothing.code, nothing.text) == (
-        ReasonCode.TOO_FEW_SAMPLES,
+        ReasonCode.NOT_SAMPLED,
         "The use of CPUs, GPUs, memory, disks and network was not sampled.",
     )
     assert no_gpu.code is ReasonCode.NO_GPU

@@ -384,10 +384,12 @@ def test_too_few_steps_or_samples_are_skipped() -> None:
     few = run(RULE, job(19, behind={9: 30.0}))
     short = run(RULE, samples((20, 30), length_s=60))
     none = run(RULE, node_profile({"cpu0": [5.0] * 500}))
+    idle = run(RULE, node_profile({"gpu0": [0.0] * 500}))
     for result, code in (
         (few, ReasonCode.TOO_FEW_SAMPLES),
         (short, ReasonCode.TOO_FEW_SAMPLES),
         (none, ReasonCode.NO_FRAMEWORK_METRICS),
+        (idle, ReasonCode.NO_STEPS),
     ):
         assert result.status is Status.SKIPPED
         assert known(result.reason).code is code

@@ -156,6 +156,8 @@ def test_all_checks_give_the_advice_of_findings_and_no_other():
         (ReasonCode.NO_EVENTS, "FrameworkProfile"),
         (ReasonCode.NO_GPU, "instance type"),
         (ReasonCode.TOO_FEW_SAMPLES, "--set StepOutlier.patience=N"),
+        (ReasonCode.NOT_SAMPLED, "reportgen record"),
+        (ReasonCode.IMPORTED, "profiler-output"),
     ],
 )
 def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
@@ -165,7 +167,11 @@ def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
     listed = views.section(report, "not-recorded")
     assert 'id="step-durations"' in _html(listed)
     assert "Because." in _html(listed)
-    words = {ReasonCode.TOO_FEW_SAMPLES: "with too few data", ReasonCode.NO_GPU: "does not apply"}
+    words = {
+        ReasonCode.TOO_FEW_SAMPLES: "with too few data",
+        ReasonCode.NO_GPU: "does not apply",
+        ReasonCode.IMPORTED: "not judged",
+    }
     assert listed.said == f"1 {words.get(code, 'not recorded')}"
 
 
@@ -180,15 +186,15 @@ def test_a_check_that_measured_before_it_gave_up_keeps_its_section():
 
 
 @pytest.mark.parametrize(
-    ("rule_id", "has_samples", "word"),
+    ("rule_id", "code", "has_samples", "word"),
     [
-        ("GPUTimeBudget", False, "Leave SageMaker's profiler on"),
-        ("GPUTimeBudget", True, "sample more often"),
-        ("BatchSize", True, "--set BatchSize.patience=N"),
+        ("GPUTimeBudget", ReasonCode.NOT_SAMPLED, False, "Leave SageMaker's profiler on"),
+        ("GPUTimeBudget", ReasonCode.TOO_FEW_SAMPLES, True, "sample more often"),
+        ("BatchSize", ReasonCode.TOO_FEW_SAMPLES, True, "--set BatchSize.patience=N"),
     ],
 )
-def test_too_few_samples_are_told_from_none(rule_id, has_samples, word):
-    short = reports.skipped(rule_id, ReasonCode.TOO_FEW_SAMPLES, "Too short to judge.")
+def test_too_few_samples_are_told_from_none(rule_id, code, has_samples, word):
+    short = reports.skipped(rule_id, code, "Too short to judge.")
     report = reports.report_of((short,))
     seen = report if has_samples else replace(report, sampling_interval_ms=None)
     assert word in hint_of(rule_id, seen)
@@ -198,6 +204,7 @@ def test_too_few_samples_are_told_from_none(rule_id, has_samples, word):
     ("rule_id", "code", "hint"),
     [
         ("CPUBottleneck", ReasonCode.TOO_FEW_SAMPLES, "What its monitor leaves out"),
+        ("CPUBottleneck", ReasonCode.NOT_SAMPLED, "To record it, run the job with"),
         ("StepOutlier", ReasonCode.NO_FRAMEWORK_METRICS, "To record it, run the job with"),
         ("PythonFunctions", ReasonCode.NO_EVENTS, "PythonProfilingConfig"),
     ],

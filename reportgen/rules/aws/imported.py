@@ -11,8 +11,8 @@ from reportgen.errors import ConfigError
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Severity, Status
 from reportgen.rules.aws.bottleneck_tables import gpu_samples
 from reportgen.rules.aws.shown import exhibits_of_details
-from reportgen.rules.base import AnyRule, param_specs, param_values
-from reportgen.rules.kit import Message, too_short
+from reportgen.rules.base import AnyRule, Need, param_specs, param_values
+from reportgen.rules.kit import Message, too_few, too_short
 from reportgen.rules.runner import Failure, guarded, with_about
 from reportgen.rules.settings import checked_value
 from reportgen.text import write
@@ -72,13 +72,15 @@ def judge_imported(
     """
     params, unread = parse_parameters(rule, rule_parameters)
     lack = _lack(rule, counters, details, params, has_gpu=has_gpu)
-    lack = "" if counters.rule_triggered else lack
-    sentences = [lack, "Computed by SageMaker.", "" if lack else _KNOWN.get(rule.id, "")]
+    lack = None if counters.rule_triggered else lack
+    known = lack.text if lack else _KNOWN.get(rule.id, "")
+    sentences = [known, "Computed by SageMaker."] if lack else ["Computed by SageMaker.", known]
     if unread:
         names = ", ".join(unread)
         sentences.append(f"Its parameters {names} could not be read; the defaults are assumed.")
     status = Status.TRIGGERED if counters.rule_triggered else Status.SKIPPED if lack else Status.OK
-    reason = Reason(code=ReasonCode.IMPORTED, text=write(" ".join(filter(None, sentences))))
+    code = lack.code if lack else ReasonCode.IMPORTED
+    reason = Reason(code=code, text=write(" ".join(filter(None, sentences))))
     shown = guarded(rule, "present", _shown, counters, details, params)
     if isinstance(shown, Failure):
         text = write(MISSHAPEN, n=counters.rule_triggered, why=shown.text)
@@ -195,20 +197,25 @@ def has_gpus(details: Mapping[RuleId, Details], datapoints: Mapping[RuleId, int]
 
 def _lack(
     rule: AnyRule, counters: Counters, details: Details, params: Any, *, has_gpu: bool
-) -> str:
-    """Return why SageMaker's rule cannot have looked, or an empty text."""
+) -> Reason | None:
+    """Return why SageMaker's rule cannot have looked, or ``None`` where it did."""
     if rule.id in _GPU_RULES and not has_gpu:
-        return "The job has no GPU."
+        return Reason(code=ReasonCode.NO_GPU, text="The job has no GPU.")
     if rule.id == _BALANCE:
         loads = [node.get("workloads") for node in details.values() if isinstance(node, dict)]
         if loads and all(isinstance(load, dict) and len(load) < 2 for load in loads):
-            return "Each node has one GPU: there is nothing to balance."
+            text = "Each node has one GPU: there is nothing to balance."
+            return Reason(code=ReasonCode.NO_GPU, text=text)
     if rule.id == "OverallFrameworkMetrics":
         seen = any(details.get(member) for member in _FRAMEWORK_MEMBERS)
-        return "" if seen else "No framework metrics were recorded."
+        text = "No framework metrics were recorded."
+        return None if seen else Reason(code=ReasonCode.NO_FRAMEWORK_METRICS, text=text)
     patience = getattr(params, "patience", 0)
     if counters.datapoints > patience:
-        return _NEVER.get(rule.id, "")
+        never = _NEVER.get(rule.id)
+        return Reason(code=ReasonCode.IMPORTED, text=never) if never else None
     if not counters.datapoints:
-        return "It saw no data."
-    return too_short(counters.datapoints, patience=patience)
+        reads_events = Need.FRAMEWORK in rule.needs
+        code = ReasonCode.NO_FRAMEWORK_METRICS if reads_events else ReasonCode.NOT_SAMPLED
+        return Reason(code=code, text="It saw no data.")
+    return too_few(too_short(counters.datapoints, patience=patience))

@@ -86,7 +86,7 @@ def _missing(job: NodeLoaders) -> Reason | str | None:
     if n_seconds <= LEAST_SECONDS and job.wait_ns.size < LEAST_WAITS:
         limits = {"least": LEAST_SECONDS, "least_waits": LEAST_WAITS}
         return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, **limits)
-    without_cores = kit.too_few("Without system metrics the number of cores is unknown.")
+    without_cores = kit.not_sampled("Without system metrics the number of cores is unknown.")
     return None if job.cores else without_cores
 
 

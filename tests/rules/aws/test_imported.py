@@ -36,12 +36,21 @@ def test_a_trigger_makes_the_status_even_below_the_patience() -> None:
     assert result.reason.code is ReasonCode.IMPORTED
 
 
-@pytest.mark.parametrize(("datapoints", "status"), [(1000, Status.SKIPPED), (1001, Status.OK)])
-def test_no_more_samples_than_the_patience_is_no_look(datapoints: int, status: Status) -> None:
+@pytest.mark.parametrize(
+    ("datapoints", "status", "code"),
+    [
+        (0, Status.SKIPPED, ReasonCode.NOT_SAMPLED),
+        (1000, Status.SKIPPED, ReasonCode.TOO_FEW_SAMPLES),
+        (1001, Status.OK, ReasonCode.IMPORTED),
+    ],
+)
+def test_no_more_samples_than_the_patience_is_no_look(
+    datapoints: int, status: Status, code: ReasonCode
+) -> None:
     result = judged("LowGPUUtilization", (0, 0, datapoints), {})
     assert result.status is status
-    assert result.reason.code is ReasonCode.IMPORTED
-    assert ("Too few to judge" in result.reason.text) == (status is Status.SKIPPED)
+    assert result.reason.code is code
+    assert ("Too few to judge" in result.reason.text) == (code is ReasonCode.TOO_FEW_SAMPLES)
 
 
 def test_the_patience_is_the_one_that_sagemaker_printed() -> None:
