@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar, words_for
 from reportgen.text import format_pct, phase_words
 from reportgen.text_safety import clean
+from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import Ink, inks_of
 from reportgen.views.theme import N_SHADES
@@ -28,13 +29,25 @@ _WHOLE_PCT = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharePart:
-    """One part of a whole, its share rounded for drawing."""
+    """One part of a whole.
+
+    Attributes:
+        written_pct: its share as written, with one decimal; those of a whole add up to 100.0.
+        width_pct: its share as drawn.
+        exact: its share with more digits, shown where it is pointed at.
+    """
 
     name: Shown
     amount: Shown
-    pct: Shown
+    written_pct: float
+    exact: str
     width_pct: float
     colour: Ink
+
+    @property
+    def pct(self) -> Shown:
+        """Return its share for people."""
+        return Shown(text=format_pct(self.written_pct), exact=self.exact)
 
     @property
     def ink(self) -> str:
@@ -151,19 +164,40 @@ def _parts(
         SharePart(
             name=named(called.get(name, phase_words(name)), full_name),
             amount=shown_value(value, amount.unit) if amount else Shown(text=""),
-            pct=Shown(text=format_pct(pct), exact=exactly(pct)),
+            written_pct=written_pct,
+            exact=exactly(pct),
             width_pct=round(min(max(0.0, pct), 100.0), 3),
             colour=colour,
         )
-        for name, full_name, value, pct, colour in zip(
+        for name, full_name, value, pct, written_pct, colour in zip(
             names,
             full,
             amount.values if amount else none,
             pcts,
+            _written(pcts, names),
             inks_of(exhibit, names, exhibit.row_roles),
             strict=True,
         )
     ]
+
+
+def _written(pcts: Sequence[float], names: Sequence[str]) -> Sequence[float]:
+    """Return shares with one decimal, those of a whole so that they add up to 100.
+
+    The others take the difference, as no sentence quotes them; else the method of the largest
+    remainder decides.
+    """
+    if min(pcts, default=0.0) < 0 or abs(sum(pcts) - 100) > _WHOLE_PCT:
+        return pcts
+    written = [round(pct, 1) for pct in pcts]
+    if _OTHERS in names:
+        at = names.index(_OTHERS)
+        written[at] = round(100 - sum(written[:at] + written[at + 1 :]), 1)
+    return (
+        written
+        if abs(sum(written) - 100) < 0.05 and min(written) >= 0
+        else percentages(pcts, decimals=1)
+    )
 
 
 def swatches_of(parts: Sequence[SharePart]) -> tuple[str, ...]:
@@ -221,7 +255,8 @@ def _others(small: Sequence[SharePart], kept: Sequence[SharePart]) -> SharePart:
     return SharePart(
         name=Shown(text=f"{_OTHERS} ({len(small)})" if is_counted else _REST),
         amount=Shown(text=""),
-        pct=Shown(text=format_pct(pct), exact=exactly(round(pct, 3))),
+        written_pct=sum(part.written_pct for part in small),
+        exact=exactly(round(pct, 3)),
         width_pct=round(pct, 3),
         colour=Ink(hue=_OTHERS_HUE, index=sum(part.colour.hue == _OTHERS_HUE for part in kept)),
     )

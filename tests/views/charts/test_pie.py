@@ -35,6 +35,25 @@ def test_large_parts_carry_their_share_and_small_ones_are_in_the_legend() -> Non
     assert "others 2.0 %" in drawing.alt
 
 
+@pytest.mark.parametrize(
+    ("shares_pct", "written"),
+    [
+        ({"a": 79.86, "b": 7.86, "c": 11.86, "others": 0.42}, [79.9, 7.9, 11.9, 0.3]),
+        ({"a": 50.06, "b": 49.94, "others": 0.0}, [50.1, 49.9, 0.0]),
+        ({"a": 50.051, "b": 49.889, "c": 0.06, "others": 0.0}, [50.0, 49.9, 0.1, 0.0]),
+        ({"a": 100 / 3, "b": 100 / 3, "c": 100 / 3}, [33.4, 33.3, 33.3]),
+    ],
+)
+def test_written_shares_add_up_to_100_and_the_exact_ones_stay(
+    shares_pct: dict[str, float], written: list[float]
+) -> None:
+    values = list(shares_pct.values())
+    columns = [("part", "", list(shares_pct)), ("time_us", "us", values), ("pct", "%", values)]
+    parts = pie_of(exhibit("s", ExhibitKind.SHARES, title="S", columns=columns)).parts
+    assert [part.pct.text for part in parts] == [f"{value} %" for value in written]
+    assert [float(part.pct.exact) for part in parts] == values
+
+
 def test_a_part_that_is_all_has_its_share_in_the_middle() -> None:
     (sector,) = drawn({"cpu_functions": 5.0, "gpu_functions": 0.0}).sectors
     assert (sector.x, sector.y, sector.label) == (0, 0, "100.0 %")
