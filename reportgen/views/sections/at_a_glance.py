@@ -26,9 +26,7 @@ _JOB_SECTION = "job-summary"
 _MOST_ROWS = 24
 """Six resources of four nodes."""
 _FEW_BARS = 6
-_LACKS = frozenset(
-    {ReasonCode.NO_GPU, ReasonCode.NOT_SAMPLED, ReasonCode.TOO_FEW_SAMPLES}
-)
+_LACKS = frozenset({ReasonCode.NO_GPU, ReasonCode.NOT_SAMPLED, ReasonCode.TOO_FEW_SAMPLES})
 """Reasons that a reader must know besides how to record what is not there."""
 
 
