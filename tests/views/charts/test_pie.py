@@ -48,8 +48,13 @@ def test_written_shares_add_up_to_100_and_the_exact_ones_stay(
     shares_pct: dict[str, float], written: list[float]
 ) -> None:
     values = list(shares_pct.values())
-    columns = [("part", "", list(shares_pct)), ("time_us", "us", values), ("pct", "%", values)]
-    parts = pie_of(exhibit("s", ExhibitKind.SHARES, title="S", columns=columns)).parts
+    made = exhibit(
+        "s",
+        ExhibitKind.SHARES,
+        title="S",
+        columns=[("part", "", list(shares_pct)), ("time_us", "us", values), ("pct", "%", values)],
+    )
+    parts = pie_of(made).parts
     assert [part.pct.text for part in parts] == [f"{value} %" for value in written]
     assert [float(part.pct.exact) for part in parts] == values
 
