@@ -44,7 +44,7 @@ def say(text: str, *, err: bool = True, **style: Any) -> None:
 
 def print_verdict(report: Report) -> None:
     """Print the verdict and the top findings to stderr."""
-    from reportgen.views.text_reports import terminal_lines
+    from reportgen.views import terminal_lines
 
     for line in terminal_lines(report):
         say(line.text, fg=_COLOURS.get(line.kind), bold=bool(line.kind))

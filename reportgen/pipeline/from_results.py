@@ -9,7 +9,7 @@ from dataclasses import replace
 from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
 from reportgen.intake import AwsFolder, read_aws_folder
 from reportgen.pipeline.compose import compose
-from reportgen.pipeline.options import MadeReport, Options, Watcher, check_uncut, timed
+from reportgen.pipeline.options import MadeReport, Options, Watcher, timed
 from reportgen.pipeline.products import make_page, open_products, publish
 from reportgen.profile import Clock
 from reportgen.profile.system import device_order
@@ -161,6 +161,24 @@ def make_from_results(options: Options, watcher: Watcher) -> MadeReport | None:
                 path=options.path,
             )
         return make_page(report, saved, options, watcher)
+
+
+def check_uncut(options: Options) -> None:
+    """Refuse a range, or another cycle than the newest, for results that are already there.
+
+    Raises:
+        ConfigError: one of them was asked for.
+    """
+    if options.cycle != 1:
+        raise ConfigError(
+            "Saved results cannot show another cycle of the profiler.",
+            hint="Pass the kernel traces, or leave --cycle out.",
+        )
+    if options.wanted is not None:
+        raise ConfigError(
+            "Saved results cannot be cut to a range any more.",
+            hint="Pass the raw profiler output of the job, or leave the range out.",
+        )
 
 
 def _command(options: Options) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
-from reportgen.errors import ConfigError
 from reportgen.pipeline.wanted import Wanted
 from reportgen.report import Report
 from reportgen.storage import DescribedJob
@@ -83,24 +82,6 @@ class Options:
     engine: str = "auto"
     allows_missing: bool = False
     described: DescribedJob | None = None
-
-
-def check_uncut(options: Options) -> None:
-    """Refuse a range, or another cycle than the newest, for results that are already there.
-
-    Raises:
-        ConfigError: one of them was asked for.
-    """
-    if options.cycle != 1:
-        raise ConfigError(
-            "Saved results cannot show another cycle of the profiler.",
-            hint="Pass the kernel traces, or leave --cycle out.",
-        )
-    if options.wanted is not None:
-        raise ConfigError(
-            "Saved results cannot be cut to a range any more.",
-            hint="Pass the raw profiler output of the job, or leave the range out.",
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

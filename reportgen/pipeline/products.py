@@ -25,7 +25,7 @@ from reportgen.publish import (
 )
 from reportgen.report import Report
 from reportgen.text import format_bytes
-from reportgen.views import section_ids
+from reportgen.views import markdown_summary, section_ids
 
 FILES = {
     OutputFormat.HTML: store.OUTPUT_PAGE,
@@ -165,8 +165,6 @@ def make_page(report: Report, saved: Path, options: Options, watcher: Watcher) -
 def _write_summary(products: Products, report: Report) -> None:
     if OutputFormat.MD in products.options.formats:
         with timed(products.watcher, "summary") as step:
-            from reportgen.views.text_reports import markdown_summary
-
             step.text = "wrote the summary"
             with writing(products.staging.summary):
                 text = markdown_summary(report)

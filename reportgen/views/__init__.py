@@ -15,9 +15,10 @@ from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rule import rule_section
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
+from reportgen.views.text_reports import markdown_summary, terminal_lines
 
 __all__ = [
     "appendix", "at_a_glance", "comparison_section", "data_quality", "exhibit", "figure",
-    "findings", "frame", "header", "job_summary", "not_recorded", "rule_section", "rules_summary",
-    "section", "section_ids", "timeline",
+    "findings", "frame", "header", "job_summary", "markdown_summary", "not_recorded",
+    "rule_section", "rules_summary", "section", "section_ids", "terminal_lines", "timeline",
 ]  # fmt: skip

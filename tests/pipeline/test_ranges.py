@@ -8,7 +8,8 @@ import pytest
 
 from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, discover, read, read_node
-from reportgen.pipeline.options import Options, check_uncut
+from reportgen.pipeline.from_results import check_uncut
+from reportgen.pipeline.options import Options
 from reportgen.pipeline.ranges import apply_range, numbered_steps, range_of_steps
 from reportgen.pipeline.wanted import parse_time, wanted_range
 from reportgen.profile import NodeProfile, RankTrace, TimeRange
