@@ -1,14 +1,10 @@
-"""Bytes that are small: gzipped, texts in few letters for the page, whole numbers in planes."""
+"""Bytes gzipped and unpacked again, and texts that the page carries gzipped."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import zlib
-from typing import Any
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 _GZIP_LEVEL = 6
 _SYSTEM_AT, _UNIX = 9, b"\x03"
@@ -49,38 +45,3 @@ def unpacked(packed: bytes, *, most_bytes: int, wbits: int = zlib.MAX_WBITS) -> 
 def pack(text: str, *, level: int = _GZIP_LEVEL) -> str:
     """Return a text gzipped and in base 64, the same for equal texts."""
     return base64.b64encode(gzipped(text.encode("utf-8"), level=level)).decode("ascii")
-
-
-def differences(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return (n, ...) numbers as the first one and how far each is from the one before.
-
-    Differences wrap around beyond the type.
-    """
-    return np.diff(numbers, axis=0, prepend=np.zeros_like(numbers[:1]))
-
-
-def summed(steps: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers of which ``differences`` were made."""
-    return np.cumsum(steps, axis=0, dtype=steps.dtype)
-
-
-def in_planes(numbers: NDArray[Any]) -> bytes:
-    """Return the first byte of all numbers, then the second of all, and so on.
-
-    Example:
-        >>> in_planes(np.array([1, 258], dtype="<i2")).hex()
-        '01020001'
-    """
-    octets = np.ascontiguousarray(numbers).view(np.uint8)
-    return octets.reshape(-1, numbers.itemsize).T.tobytes()
-
-
-def from_planes(planes: bytes, dtype: DTypeLike) -> NDArray[Any]:
-    """Return the (n,) numbers that ``in_planes`` wrote.
-
-    Raises:
-        ValueError: the length is not that of whole numbers.
-    """
-    kind = np.dtype(dtype)
-    octets = np.frombuffer(planes, dtype=np.uint8).reshape(kind.itemsize, -1).T
-    return octets.copy(order="C").reshape(-1).view(kind)

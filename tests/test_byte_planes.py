@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 from numpy.typing import NDArray
 
-from reportgen.compression import differences, from_planes, in_planes, summed
+from reportgen.byte_planes import differences, from_planes, in_planes, summed
 
 TYPES = st.sampled_from(["<i8", "<i4", "<i2", "i1", "u1", "<u8"])
 SHAPES = st_numpy.array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=6)

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from reportgen.hardware import peak_of
+from reportgen.gpu_peaks import peak_of
 from reportgen.record import OWN_COMMAND
 from reportgen.record.folder import (
     NodeFolder,

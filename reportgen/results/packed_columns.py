@@ -20,7 +20,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reportgen.compression import differences, from_planes, in_planes, summed, unpacked
+from reportgen.byte_planes import differences, from_planes, in_planes, summed
+from reportgen.compression import unpacked
 from reportgen.errors import FormatError
 from reportgen.results.model import PackedColumn, PackedTable
 

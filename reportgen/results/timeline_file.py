@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.compression import gzipped, in_planes, unpacked
+from reportgen.byte_planes import in_planes
+from reportgen.compression import gzipped, unpacked
 from reportgen.errors import FormatError
 from reportgen.masking import json_without_secrets
 

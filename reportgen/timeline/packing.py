@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.arrays import join, select
-from reportgen.compression import differences
+from reportgen.byte_planes import differences
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import PER_UNIT, pack_columns
 from reportgen.text_safety import cut_middle

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.compression import differences
+from reportgen.byte_planes import differences
 from reportgen.facts.device_busy import is_far_apart
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import Family

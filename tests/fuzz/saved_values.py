@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from reportgen.compression import differences, in_planes
+from reportgen.byte_planes import differences, in_planes
 from reportgen.results import Role
 from tests.fuzz.attacks_saved import with_timeline
 from tests.schemas import is_valid

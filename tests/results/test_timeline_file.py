@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.compression import differences, gzipped
+from reportgen.byte_planes import differences
+from reportgen.compression import gzipped
 from reportgen.errors import FormatError
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import read_timeline

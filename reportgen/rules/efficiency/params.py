@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reportgen.errors import ConfigError
-from reportgen.hardware import GpuPeak, peak_of
+from reportgen.gpu_peaks import GpuPeak, peak_of
 from reportgen.rules import kit
 
 Gpu = tuple[str, int | None]

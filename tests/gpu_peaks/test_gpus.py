@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reportgen.hardware import known_gpus, peak_of
+from reportgen.gpu_peaks import known_gpus, peak_of
 from tests.builders import known
 
 FMA_PER_CLOCK = {

@@ -88,7 +88,7 @@ def _short(name: str) -> str:
 
 @cache
 def _by_name() -> Mapping[str, GpuPeak]:
-    text = files("reportgen.hardware").joinpath("gpus.csv").read_text(encoding="utf-8")
+    text = files("reportgen.gpu_peaks").joinpath("gpus.csv").read_text(encoding="utf-8")
     found: dict[str, GpuPeak] = {}
     for row in csv.DictReader(text.splitlines()):
         peak = _peak(row)
