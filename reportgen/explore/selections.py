@@ -220,10 +220,13 @@ def batch_spans(
 
 
 def batch_intervals(times: pd.DataFrame) -> pd.DataFrame:
-    """Return batches of ``loading.batch_times`` as intervals, each from the call before it."""
+    """Return batches of ``loading.batch_times`` as intervals, each from the call before it.
+
+    A batch ends 1 µs before the next call, so that each call belongs to one batch.
+    """
     length_us = (times["batch_time_s"] * 1e6).round().astype(int)
     return times.assign(
-        end_time_us=times["start_time_us"],
+        end_time_us=times["start_time_us"] - 1,
         start_time_us=times["start_time_us"] - length_us,
         nodeID=times["node_id"],
     )

@@ -295,9 +295,11 @@ def test_each_slow_batch_has_its_use_and_its_functions(tmp_path: Path) -> None:
     slow = utilization_within.utilization_of_each(job.system_metrics(), batches["slow batches"])
 
     columns = ["start_time_us", "end_time_us", "batch_time_s", "GPU_pct", "CPU_pct"]
-    assert slow[columns].to_numpy().tolist() == [[6e6, 10e6, 4.0, 0.0, 60.0]]
+    assert slow[columns].to_numpy().tolist() == [[6e6, 10e6 - 1, 4.0, 0.0, 60.0]]
     assert slow["I/O wait_pct"].isna().all()
     assert len(batches["other batches"]) == 4
+    calls = causes.functions_in_rows(job, batches["slow batches"]).set_index("function")["count"]
+    assert calls["It::GetNext"] == 1
     longest = causes.longest_in_each(job, batches["slow batches"], n=2)
     assert longest[["function", "inside_us"]].to_numpy().tolist() == [
         ["print", 2.5e6], ["It::GetNext", 0.5e6],
