@@ -62,8 +62,11 @@ def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFra
         below_pct: what is low; a sample of exactly that is not.
 
     Returns:
-        One row per device: ``nodeID``, ``device``, ``samples``, ``at_zero``, ``below_50``.
+        One row per device: ``nodeID``, ``device``, ``samples``, ``at_zero``, ``below_50``; then
+        the sums of all GPUs, and of the cores of all nodes, where there are several.
     """
+    import pandas as pd
+
     chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
     counted = {
         "nodeID": chosen["nodeID"],
@@ -74,7 +77,11 @@ def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFra
     }
     found = chosen.iloc[:, :0].assign(**counted).groupby(["nodeID", "device"]).sum().reset_index()
     in_order = {"key": lambda names: names.map(device_order), "ignore_index": True}
-    return found.sort_values(["nodeID", "device"], **in_order)
+    found = found.sort_values(["nodeID", "device"], **in_order)
+    device = found["device"].where(found["device"] == "all cores", "all GPUs")
+    several = found[device.groupby(device).transform("size") > 1]
+    whole = several.assign(nodeID="all nodes", device=device).groupby(["nodeID", "device"]).sum()
+    return pd.concat([found, whole.reset_index()], ignore_index=True) if len(whole) else found
 
 
 def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:

@@ -93,7 +93,11 @@ def test_a_pie_has_the_shares_of_the_sums_largest_first(value: str) -> None:
 
 
 def test_low_samples_are_counted_for_gpus_and_cores(tmp_path: Path) -> None:
-    found = statistics.low_samples(sampled(tmp_path).system)
+    system = sampled(tmp_path).system
+    two_gpus = pd.concat([system, system.replace({"system_metric": {"gpu0": "gpu1"}})])
+    assert statistics.low_samples(two_gpus).iloc[-1].tolist() == ["all nodes", "all GPUs", 6, 2, 2]
+
+    found = statistics.low_samples(system)
 
     assert found.to_numpy().tolist() == [
         ["algo-1", "all cores", 3, 0, 3], ["algo-1", "gpu0", 3, 1, 1],
