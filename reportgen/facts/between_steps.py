@@ -52,6 +52,7 @@ class BetweenSteps:
         copied_ns: of it, after the batch was there and before its step.
         grown_ns: what lies between all steps of its own but was not there at the start of the loop.
         is_waiting_known: whether waits for batches were recorded for nearly all steps.
+        stops: its waits, its slow steps and its slow times between steps.
     """
 
     worker: str
@@ -61,6 +62,7 @@ class BetweenSteps:
     copied_ns: float
     grown_ns: float
     is_waiting_known: bool
+    stops: Union
 
 
 def between_steps_of(part: NodeProfile) -> tuple[BetweenSteps, ...]:
@@ -88,6 +90,7 @@ def _of_worker(
         copied_ns=sum(_copied_ns(times, waits) for times in phases),
         grown_ns=sum(float((_usual_ns(times) - _regular_ns(times)).sum()) for times in phases),
         is_waiting_known=are_waits_known(spans, worker),
+        stops=join([waits, *(union for times in phases for union in _parts(times)[2:])]),
     )
 
 
@@ -225,7 +228,7 @@ def _idle_of(part: NodeProfile, unions: Sequence[tuple[Union, ...]]) -> IdleBetw
 
     Edge cases: how long a meter looked back is unknown; the length that explains most counts.
     """
-    use_pct = means(*totals_of(in_use(part.system), part.system.n_ticks))
+    use_pct = _use_pct(part)
     interval_ns = part.system.interval_ns
     if interval_ns is None or not unions:
         return None
@@ -242,6 +245,23 @@ def _idle_of(part: NodeProfile, unions: Sequence[tuple[Union, ...]]) -> IdleBetw
     if least >= UNEXPLAINED_BELOW:
         return max(found, key=lambda fit: fit.ratio, default=None)
     return min(found, key=lambda fit: (fit.unexplained, fit.ratio))
+
+
+def _use_pct(part: NodeProfile) -> Floats:
+    """Return (n_ticks,) the mean use of the GPUs, or the largest of those that one process drives.
+
+    Such GPUs all wait for the host at once: while one of them works, it does not hold them up.
+    """
+    use = list(in_use(part.system))
+    if drives_several_gpus(part):
+        return np.asarray(np.fmax.reduce(use))
+    return means(*totals_of(use, part.system.n_ticks))
+
+
+def drives_several_gpus(part: NodeProfile) -> bool:
+    """Return whether a process of a node drives more than one of the GPUs in use."""
+    n_workers = np.unique(part.spans.steps().worker).size
+    return 0 < n_workers < sum(1 for _ in in_use(part.system))
 
 
 def _unions(spans: SpanTable, *, copies_apart: bool) -> Iterator[tuple[Union, ...]]:

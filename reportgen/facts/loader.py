@@ -43,6 +43,8 @@ not recorded (docs/rules.md, Slow batches)."""
 LEAST_SECONDS = 10
 """SageMaker judges after more than ten busy seconds (docs/rules.md, Dataloader)."""
 SECONDS_PER_MINUTE = 60
+FEW_WAITS = 3
+"""As many long waits may be pauses; more are loading that does not keep up."""
 LONG_RATIO, MOSTLY_RATIO = 0.1, 0.5
 
 
@@ -377,14 +379,17 @@ def opens_epoch(spans: SpanTable) -> Integers:
 
 
 def loads_as_usual(spans: SpanTable, start_ns: Instants, end_ns: Instants) -> Mask:
-    """Return in which of (n,) stretches one worker mostly waits, but as for a first batch at most.
+    """Return in which of (n,) stretches one worker mostly waits, but no longer than at other times.
 
-    That is what loading takes when nothing was read ahead; a longer wait is out of the ordinary.
+    As long as for a first batch loading takes when nothing was read ahead. Where more than a few
+    waits are half as long or longer, it takes that long again and again.
     """
     waits, wait_ns = loading_of(spans), step_waits_ns(spans)
     is_first = opens_epoch(spans)[: wait_ns.size] > 0
     waited_ns = covered_each(union_of(waits.start_ns, waits.end_ns), start_ns, end_ns)
     is_usual = waited_ns <= wait_ns[: is_first.size][is_first].max(initial=0)
+    n_shorter = np.searchsorted(np.sort(wait_ns), waited_ns / 2)
+    is_usual |= wait_ns.size - n_shorter > FEW_WAITS
     return np.asarray(is_usual & (2 * waited_ns > end_ns - start_ns))
 
 

@@ -1,8 +1,9 @@
 """Long pauses: stretches without progress that stand far out of the rhythm of a job.
 
 Where steps are recorded, a worker pauses inside one step, or between two of them. Where only
-samples are recorded, also beside windows of recorded steps, all GPUs of a node idle at once, or
-some do while the others are busy, as those are that wait in a collective. In both cases a pause is
+samples are recorded, also beside windows of recorded steps, all GPUs of a node idle at once (all
+cores where it has no GPU), or some do while the others are busy, as those are that wait in a
+collective. In both cases a pause is
 many times as long as what is usual, and clearly longer than the tail of the usual: input that comes
 in bursts and steps with a heavy tail are no pauses. Repeated delays with a rhythm are not pauses
 either.
@@ -24,7 +25,7 @@ from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS, PhaseSteps
 from reportgen.facts.usage import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, at_work, in_use
 from reportgen.merging import merge, merged
-from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SpanTable, SystemTable
+from reportgen.profile import NO_STEP, NodeProfile, SpanTable, SystemTable
 from reportgen.profile.memo import fact
 from reportgen.units import NS_PER_S
 
@@ -48,7 +49,7 @@ LEAST_RUNS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """The pauses of one worker, or of all GPUs of one node, in order of time, (n,) each.
+    """The pauses of one worker, or of all devices of one node, in order of time, (n,) each.
 
     Attributes:
         start_ns, end_ns: first and last instant of the pause.
@@ -233,12 +234,12 @@ def _merged(parts: Sequence[Pauses]) -> Pauses:
     return every.where(np.argsort(every.start_ns, kind="stable"))
 
 
-# GPUs where no steps were recorded
+# GPUs, or cores, where no steps were recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdlePauses:
-    """When all GPUs of a node idled, or waited for those that did, from first work to last.
+    """When all devices of a node idled, or waited for those that did, from first work to last.
 
     Attributes:
         work_ns: first start and last end of work; equal for a node that never works.
@@ -250,10 +251,11 @@ class IdlePauses:
     pauses: Pauses
 
 
-def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
-    """Return when the GPUs of a node paused; ``None`` where none of them is ever used."""
-    if not system.names(SeriesKind.GPU_UTILIZATION):
-        return None
+def idle_pauses_of(system: SystemTable) -> IdlePauses | None:
+    """Return when the GPUs of a node paused, or the cores of one without a GPU.
+
+    Edge cases: ``None`` where none of them is ever used.
+    """
     is_busy, is_known = at_work(system)
     busy = np.flatnonzero(is_busy)
     if not busy.size:
@@ -289,11 +291,11 @@ def _are_held_up(system: SystemTable) -> Mask:
 
 
 def pauses_beside_steps(system: SystemTable, workers: Sequence[WorkerPauses]) -> IdlePauses | None:
-    """Return when all GPUs of a node paused while steps ran of which none was recorded.
+    """Return when all devices of a node paused while steps ran of which none was recorded.
 
     Where all steps were recorded, they tell of each pause themselves.
     """
-    idle = pauses_of_gpus(system)
+    idle = idle_pauses_of(system)
     if idle is None:
         return None
     pauses = idle.pauses

@@ -1,7 +1,8 @@
 """Whether events recur at equal distances, against the chance that they only seem to.
 
-Events lie at places 0 … length. A grid of one period and one phase covers a part of all places;
-if K events were strewn at random, how many of them would lie on it is known (hypergeometric). A
+Events lie at some of the places that were recorded. A grid of one period and one phase covers a
+part of these; if K events were strewn at random, how many of them would lie on it is known
+(hypergeometric). What a grid expects where nothing was recorded is not missing. A
 rhythm is a grid that holds more of them than any grid would hold by chance, with the number
 of grids that might have been tried taken into account (Bonferroni).
 """
@@ -44,7 +45,8 @@ class Rhythm:
         period, first: distance of two occurrences and place of occurrence 0, in places.
         tolerance: how far an event may lie from its occurrence.
         members, number: (m,) rows of the events on the grid, one per occurrence, and which
-            occurrence each is, ascending; ``n_expected`` counts those that are absent as well.
+            occurrence each is, ascending.
+        n_expected: occurrences at recorded places, those that are absent as well.
         log10_chance: probability that some grid holds this many random events, at most 0.
     """
 
@@ -64,30 +66,33 @@ class Rhythm:
 
 def find_rhythm(
     places: Floats,
-    length: float,
+    every: Floats | Integers,
     *,
     restarts: Floats | Integers | None = None,
     false_alarm_log10: float = FALSE_ALARM_LOG10,
 ) -> Rhythm | None:
     """Return the surest rhythm of some events, ``None`` when they may as well be random.
 
-    ``places`` are (n,) ascending in 0 … ``length``, no two within one place of each other. At
-    ``restarts`` the count begins anew, as with each epoch; then the rhythm is one of the places
-    that ``counted_anew`` returns for its period.
+    ``places`` are (n,) of those that were recorded, ``every`` (m,), both ascending from 0 on, no
+    two within one place of each other. At ``restarts`` the count begins anew, as with each epoch;
+    then the rhythm is one of the places that ``counted_anew`` returns for its period.
 
     Edge cases: fewer than ``LEAST_EVENTS`` events, or as many as half of the places: ``None``.
     """
-    if not LEAST_EVENTS <= places.size <= MOST_COVERED_RATIO * length:
+    if not LEAST_EVENTS <= places.size <= MOST_COVERED_RATIO * every.size:
         return None
-    found = []
+    found, length = [], float(every[-1]) + 1
     for period, tolerance in _grids(places, length):
-        ends = np.append(places, length)
+        grid = places, every
         if restarts is not None:
             # What occurs once between two restarts needs no count of its own.
             if 2 * period > np.diff(restarts, prepend=0.0, append=length).max():
                 continue
-            ends = counted_anew(ends, length, restarts, period)
-        if (rhythm := _fit(ends[:-1], float(ends[-1]), period, tolerance)) is not None:
+            grid = (
+                counted_anew(places, length, restarts, period),
+                counted_anew(every, length, restarts, period),
+            )
+        if (rhythm := _fit(*grid, period, tolerance)) is not None:
             found.append(rhythm)
     sure = [rhythm for rhythm in found if rhythm.log10_chance < false_alarm_log10]
     return min(sure, key=lambda item: (item.score, item.period), default=None)
@@ -134,7 +139,9 @@ def _candidates(places: Floats, length: float) -> Floats:
     return np.asarray(periods[(periods >= LEAST_PERIOD) & (periods <= longest)])
 
 
-def _fit(places: Floats, length: float, period: float, tolerance: float) -> Rhythm | None:
+def _fit(
+    places: Floats, every: Floats | Integers, period: float, tolerance: float
+) -> Rhythm | None:
     """Return the best phase of a period; one that is not whole is fitted to the events on it."""
     phase, count = _best_phase(places, period, tolerance)
     by_chance = places.size * min((2 * tolerance + 1) / period, 1.0)
@@ -147,7 +154,7 @@ def _fit(places: Floats, length: float, period: float, tolerance: float) -> Rhyt
             return None
         period, phase = _line(nearest[is_near], places[is_near])
     members, number = members_of(places, np.zeros(places.shape), period, phase, tolerance)
-    n_expected = int(number[-1] - number[0]) + 1 if number.size else 0
+    n_expected = count_expected(every, number, period, phase, tolerance)
     if members.size < max(LEAST_EVENTS, LEAST_HIT_RATIO * n_expected):
         return None
     return Rhythm(
@@ -157,8 +164,19 @@ def _fit(places: Floats, length: float, period: float, tolerance: float) -> Rhyt
         members=members,
         number=number - number[0],
         n_expected=n_expected,
-        log10_chance=_log10_chance(members.size, places.size, length, period, tolerance),
+        log10_chance=_log10_chance(members.size, places.size, every, period, tolerance),
     )
+
+
+def count_expected(
+    every: Floats | Integers, number: Integers, period: float, first: float, tolerance: float
+) -> int:
+    """Return how many occurrences lie at recorded places, from one (n,) ``number`` to the last."""
+    if not number.size:
+        return 0
+    due = first + np.arange(number[0], number[-1] + 1) * period
+    places = np.append(every, np.inf)[np.searchsorted(every, due - tolerance - 1e-6)]
+    return int((places <= due + tolerance + 1e-6).sum())
 
 
 def members_of(
@@ -195,7 +213,7 @@ def _line(number: Floats, places: Floats) -> tuple[float, float]:
 
 
 def _log10_chance(
-    n_hits: int, n_events: int, length: float, period: float, tolerance: float
+    n_hits: int, n_events: int, every: Floats | Integers, period: float, tolerance: float
 ) -> float:
     """Return how likely some grid of this tolerance holds this many of the events by chance.
 
@@ -204,8 +222,8 @@ def _log10_chance(
     Phases within the tolerance of each other are one grid.
     """
     slots = 2 * tolerance + 1
-    n_places = round(length)
-    covered = min(round(math.ceil(length / period) * slots), n_places)
+    n_places, length = every.size, float(every[-1]) + 1
+    covered = min(round(math.ceil(n_places / period) * slots), n_places)
     if covered > MOST_COVERED_RATIO * n_places:
         return 0.0
     grids = length**2 / ((18 if period.is_integer() else 3) * slots)

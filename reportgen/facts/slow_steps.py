@@ -18,6 +18,7 @@ from reportgen.facts.rhythm import (
     FALSE_ALARM_LOG10,
     Rhythm,
     costs_as_usual,
+    count_expected,
     counted_anew,
     find_rhythm,
     members_of,
@@ -78,9 +79,8 @@ class Events:
 class Recurrence:
     """Events that recur every so many steps.
 
-    ``n_expected`` counts the occurrences from the first to the last; ``events`` are those that are
-    there. ``is_by_epoch``: whether the steps are counted anew in each epoch, which may end
-    before the last one that is expected.
+    ``n_expected`` counts the occurrences in recorded steps, from the first to the last; ``events``
+    are those that are there. ``is_by_epoch``: whether the steps are counted anew in each epoch.
     """
 
     period_steps: float
@@ -124,12 +124,20 @@ class SlowSteps:
         least_ns = SLOW_FROM_RATIO * float(np.median(self.times.steps.cycle_ns))
         is_late = np.arange(self.is_slow_between.size) >= WARM_UP_STEPS
         is_long = self.is_slow_between & (self.between_excess_ns > least_ns)
-        return _apart(self._at_random(is_long & is_late), self.between_excess_ns)
+        return self._apart(is_long & is_late, self.between_excess_ns)
 
     @property
     def is_random_step(self) -> Mask:
         """Return (n,) which steps are slow, and in no rhythm."""
-        return _apart(self._at_random(self.is_slow_step), self.step_excess_ns)
+        return self._apart(self.is_slow_step, self.step_excess_ns)
+
+    def _apart(self, is_slow: Mask, excess_ns: Floats) -> Mask:
+        """Return which are slow, in no rhythm, and not the tail of lengths that scatter."""
+        is_random, in_rhythm = self._at_random(is_slow), self.in_rhythm
+        least_ns = excess_ns[is_random].min(initial=np.inf)
+        is_near = (excess_ns > least_ns / 2) & (excess_ns < least_ns) & ~(is_slow | in_rhythm)
+        is_tail = is_near.sum() >= TAIL_RATIO * is_random.sum()
+        return np.zeros_like(is_slow) if is_tail else is_random
 
     def _at_random(self, is_slow: Mask) -> Mask:
         """Return which of some slow parts, (n,), are in no rhythm.
@@ -145,14 +153,6 @@ class SlowSteps:
                 break
             is_left[np.concatenate(members)] = False
         return is_left & ~self.in_rhythm
-
-
-def _apart(is_slow: Mask, excess_ns: Floats) -> Mask:
-    """Return (n,) which are slow, none where these are the tail of lengths that scatter."""
-    least_ns = excess_ns[is_slow].min(initial=np.inf)
-    n_near = int(((excess_ns > least_ns / 2) & (excess_ns < least_ns)).sum())
-    is_tail = n_near >= TAIL_RATIO * int(is_slow.sum())
-    return np.zeros_like(is_slow) if is_tail else is_slow
 
 
 @fact
@@ -230,7 +230,9 @@ def _recurrences_by(times: StepTimes, count: Integers, events: Events) -> tuple[
         is_usual = costs_as_usual(events.excess_ns[rows]) & (events.first[rows] >= WARM_UP_STEPS)
         rows, number = rows[is_usual], number[is_usual]
         found.append(
-            _recurrence(steps, grid, events.where(rows), number, is_by_epoch=rhythm is by_epoch)
+            _recurrence(
+                steps, grid, events.where(rows), number, rhythm, is_by_epoch=rhythm is by_epoch
+            )
         )
         events = events.where(np.delete(np.arange(events.row.size), rows))
     return tuple(found)
@@ -272,7 +274,7 @@ def _rhythm(
 ) -> Rhythm | None:
     return find_rhythm(
         count[rows].astype(np.float64),
-        float(count[-1] + 1),
+        count,
         restarts=restarts,
         false_alarm_log10=FURTHER_FALSE_ALARM_LOG10 if is_further else FALSE_ALARM_LOG10,
     )
@@ -290,13 +292,21 @@ def _gathered(count: Floats, events: Events, rhythm: Rhythm) -> tuple[Integers, 
 
 
 def _recurrence(
-    steps: PhaseSteps, count: Floats, events: Events, number: Integers, *, is_by_epoch: bool
+    steps: PhaseSteps,
+    count: Floats,
+    events: Events,
+    number: Integers,
+    rhythm: Rhythm,
+    *,
+    is_by_epoch: bool,
 ) -> Recurrence:
-    distance = np.diff(number)
+    distance, tolerance = np.diff(number), max(rhythm.tolerance, 0.5)
     return Recurrence(
         period_steps=float(np.median(np.diff(count[events.row]) / distance)),
         period_s=float(np.median(np.diff(steps.start_ns[events.row]) / distance / NS_PER_S)),
-        n_expected=number.size if is_by_epoch else int(number[-1] - number[0]) + 1,
+        n_expected=number.size
+        if is_by_epoch  # an epoch may begin, or end, without the occurrence that is expected there
+        else count_expected(count, number, rhythm.period, rhythm.first, tolerance),
         is_by_epoch=is_by_epoch,
         events=events,
     )

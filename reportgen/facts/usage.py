@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.arrays import Floats, Instants, Mask, Rows
-from reportgen.facts.intervals import Union, overlaps_any
+from reportgen.facts.intervals import NOTHING, Union, covered_each, overlaps_any
 from reportgen.facts.samples import (
     EDGE_AT_MOST_RATIO,
     count_where,
@@ -239,26 +239,40 @@ def _unused_pct(system: SystemTable) -> Iterator[Floats]:
         yield unused_pct
 
 
-def unused_ratio(system: SystemTable) -> float | None:
+def _outside_pct(system: SystemTable, stops: Union) -> Floats:
+    """Return (n_ticks,) how much of the time of each tick lies outside of some stretches, 0-100."""
+    interval_ns = system.interval_ns or 1
+    inside_ns = covered_each(stops, system.tick_ns - interval_ns, system.tick_ns)
+    return 100 * (1 - inside_ns / interval_ns)
+
+
+def unused_ratio(system: SystemTable, *, outside: Union = NOTHING) -> float | None:
     """Return how much of the time of the GPUs in use is unused at work, 0-1.
 
-    Edge cases: ``None`` without GPUs, or with too few samples to know.
+    At most what is unused outside of some stretches counts. Edge cases: ``None`` without GPUs, or
+    with too few samples to know.
     """
     unused_pct, n_gpus = totals_of(_unused_pct(system), system.n_ticks)
-    is_known = (n_gpus > 0).sum() >= LEAST_LONG
-    return float(unused_pct.sum()) / (100 * int(n_gpus.sum())) if is_known else None
+    if (n_gpus > 0).sum() < LEAST_LONG:
+        return None
+    most_pct = n_gpus * _outside_pct(system, outside)
+    return float(np.minimum(unused_pct, most_pct).sum()) / (100 * int(n_gpus.sum()))
 
 
-@fact
-def most_unused_ratio(system: SystemTable) -> float | None:
+def most_unused_ratio(
+    system: SystemTable, *, outside: Union = NOTHING, is_one_process: bool = False
+) -> float | None:
     """Return the same, added up over the GPUs at each tick: the most that waits of the host cost.
 
     GPUs that wait in a collective look busy. The one that they wait for does not, and that may be
-    another one each time, within a tick as well. ``None`` without GPUs, or with too few samples.
+    another one each time, within a tick as well. Those that one process drives all wait for it at
+    once: while one of them works, it does not. ``None`` without GPUs, or with too few samples.
     """
     unused_pct, n_gpus = totals_of(_unused_pct(system), system.n_ticks)
-    known = unused_pct[n_gpus > 0]
-    return float(np.minimum(known, 100).mean()) / 100 if known.size >= LEAST_LONG else None
+    if is_one_process:
+        unused_pct = np.fmin.reduce(list(_unused_pct(system)))
+    known = np.minimum(unused_pct, _outside_pct(system, outside))[n_gpus > 0]
+    return float(known.mean()) / 100 if known.size >= LEAST_LONG else None
 
 
 def works_on(system: SystemTable, windows: Union) -> bool:

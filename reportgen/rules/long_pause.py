@@ -1,4 +1,4 @@
-"""LongPause: one-off stalls, and long pauses without a rhythm, of workers or of all GPUs."""
+"""LongPause: one-off stalls, and long pauses without a rhythm, of workers, GPUs or cores."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from reportgen.facts.pauses import (
     IdlePauses,
     Pauses,
     WorkerPauses,
+    idle_pauses_of,
     pauses_beside_steps,
-    pauses_of_gpus,
     pauses_of_workers,
 )
 from reportgen.facts.samples import present_values
@@ -58,8 +58,9 @@ ABOUT = About(
     checks="Whether the job made no progress for a long time, once or at irregular times.",
     reading="""A pause is a step, or the time between two steps, that takes many times as long as
         usual and clearly longer than the other long ones. Where no steps were recorded it is a
-        time in which all GPUs are idle, or some are while the others are busy, as those are that
-        wait for another one. The start, the end and regular pauses do not count.""",
+        time in which all GPUs are idle (all cores in a job without a GPU), or some are while the
+        others are busy, as those are that wait for another one. The start, the end and regular
+        pauses do not count.""",
     advice=ADVICE,
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
@@ -127,7 +128,7 @@ class Params:
     )
     min_samples: int = kit.count(
         100,
-        "a job without steps is judged once a node with GPUs has this many samples",
+        "a job without steps is judged once a node has this many samples of work",
         source="with fewer samples what is usual is unknown",
         minimum=2,
     )
@@ -142,10 +143,10 @@ def _name(pause: Pause) -> str:
 
 @kit.row
 class Pause:
-    """One pause of one worker, or of all GPUs of one node.
+    """One pause of one worker, or of all GPUs, or cores, of one node.
 
     Attributes:
-        worker: empty for GPUs; so is ``phase``.
+        worker: empty for devices; so is ``phase``.
         gpus: those that idled, where others were busy.
         step: number of the step that is slow, or behind which the pause lies.
         loop_ns: of the worker, or the time from the first work of the GPUs to their last.
@@ -159,7 +160,9 @@ class Pause:
     step: int | None = kit.col()
     is_between: bool
     part: str = kit.derived(
-        lambda item: "between steps" if item.is_between else "step" if item.worker else "idle GPUs"
+        lambda item: (
+            "between steps" if item.is_between else "step" if item.worker else "idle devices"
+        )
     )
     start_ns: int = kit.col("s", name="start_s", per=NS_PER_S)
     end_ns: int = kit.col("s", name="end_s", per=NS_PER_S)
@@ -183,10 +186,11 @@ class NodePauses:
 
     Attributes:
         longest: how many steps the largest phase of a worker has.
-        n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
-        n_idle_nodes: nodes whose GPUs were looked at, also beside recorded steps.
+        n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node at work.
+        gpu_nodes, core_nodes: nodes whose GPUs, or cores where they have none, were looked at, also
+            beside recorded steps.
         n_unaligned: nodes that could be compared by their clocks alone, which are not aligned.
-        pauses: of workers, and of GPUs where no steps were recorded.
+        pauses: of workers, and of devices where no steps were recorded.
         meanwhile: what was different then, for each worker, or node, that paused.
     """
 
@@ -196,7 +200,8 @@ class NodePauses:
     n_ticks: int = kit.merged(sum, default=0)
     n_gpus: int = kit.merged(sum, default=0)
     n_samples: int = kit.merged(max, default=0)
-    n_idle_nodes: int = kit.merged(sum, default=0)
+    gpu_nodes: tuple[str, ...] = kit.merged(kit.concat, default=())
+    core_nodes: tuple[str, ...] = kit.merged(kit.concat, default=())
     n_unaligned: int = kit.merged(sum, default=0)
     pauses: tuple[Pause, ...] = kit.merged(kit.concat, default=())
     meanwhile: tuple[Contrast, ...] = kit.merged(kit.concat, default=())
@@ -252,18 +257,19 @@ def _is_same_step(one: Pause, other: Pause) -> bool:
 
 
 def measure(part: NodeProfile, params: Params) -> NodePauses:
-    """Measure the workers of a node, or its GPUs where no steps were recorded."""
+    """Measure the workers of a node, or its devices where no steps were recorded."""
     system, loop = part.system, loop_of(part.spans)
     workers = pauses_of_workers(part, least_steps=params.min_steps)
     n_gpus = len(system.names(SeriesKind.GPU_UTILIZATION))
     bound_ns = 0 if part.recorded is None else part.recorded.clock_bound_ns
     idle = None
     if bound_ns is not None:
-        idle = pauses_beside_steps(system, workers) if workers else pauses_of_gpus(system)
+        idle = pauses_beside_steps(system, workers) if workers else idle_pauses_of(system)
     found = [_of_worker(part, worker) for worker in workers]
     if idle is not None:
         long = idle.pauses.where(idle.pauses.end_ns - idle.pauses.start_ns > (bound_ns or 0))
-        found.append(_of_gpus(part, replace(idle, pauses=long)))
+        found.append(_of_devices(part, replace(idle, pauses=long)))
+    looked_at = () if idle is None else (part.node,)
     return NodePauses(
         loop=loop,
         n_workers=len(workers),
@@ -271,7 +277,8 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
         n_ticks=system.n_ticks,
         n_gpus=n_gpus,
         n_samples=idle.n_ticks if idle else 0,
-        n_idle_nodes=int(idle is not None),
+        gpu_nodes=looked_at if n_gpus else (),
+        core_nodes=() if n_gpus else looked_at,
         n_unaligned=int(bound_ns is None),
         pauses=tuple(pause for pauses, _ in found for pause in pauses),
         meanwhile=tuple(meanwhile for pauses, meanwhile in found if pauses),
@@ -289,7 +296,7 @@ def _of_worker(part: NodeProfile, paused: WorkerPauses) -> tuple[tuple[Pause, ..
     )
 
 
-def _of_gpus(part: NodeProfile, paused: IdlePauses) -> tuple[tuple[Pause, ...], Contrast]:
+def _of_devices(part: NodeProfile, paused: IdlePauses) -> tuple[tuple[Pause, ...], Contrast]:
     first_ns, last_ns = paused.work_ns
     work = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
     rows = tuple(
@@ -376,12 +383,13 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
 
 
 def _groups(job: NodePauses, params: Params) -> list[JobPause]:
-    """Return the pauses of workers, and those of the GPUs of all nodes."""
-    of_gpus = job_pauses([pause for pause in job.pauses if not pause.worker])
+    """Return the pauses of workers, and those of all GPUs; of all cores in a job without a GPU."""
+    nodes = job.gpu_nodes or job.core_nodes
+    idle = job_pauses([one for one in job.pauses if not one.worker and one.node in nodes])
     shared = [
         group
-        for group in of_gpus
-        if len({pause.node for pause in group.members}) == job.n_idle_nodes
+        for group in idle
+        if len({pause.node for pause in group.members}) == len(nodes)
         and job.n_samples >= params.min_samples
     ]
     return [*job_pauses([pause for pause in job.pauses if pause.worker]), *shared]
@@ -392,14 +400,14 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
         if job.longest >= params.min_steps:
             return None
         return kit.too_few(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
-    if not job.n_gpus:
+    if not (job.n_gpus or job.core_nodes):
         return kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
-    if job.n_unaligned or not job.n_idle_nodes:
+    if job.n_unaligned or not (job.gpu_nodes or job.core_nodes):
         text = NOT_ALIGNED if job.n_unaligned else NEVER_AT_WORK
         return Reason(code=ReasonCode.NO_STEPS, text=text)
     return kit.reason_to_skip(
         n_ticks=job.n_ticks,
-        n_gpus=job.n_gpus,
+        n_gpus=None,
         n_samples=job.n_samples,
         patience=params.min_samples - 1,
     )
@@ -461,7 +469,11 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
     if not main.worker:
         return {
             "main": main,
-            "who": f"{main.gpus} of {main.node}" if main.gpus else "All GPUs",
+            "who": f"{main.gpus} of {main.node}"
+            if main.gpus
+            else "All GPUs"
+            if job.n_gpus
+            else "All cores",
             "whole": "working time",
             "without": "the time from the first work to the last",
             "place": "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,14 @@ def test_gpus_that_do_more_between_steps_than_in_them_lag_behind_the_host() -> N
     waits, lags = (known(idle_between_of(job(use_between=use))) for use in (45.0, 99.0))
 
     assert (waits.is_sure, lags.is_sure) == (True, False)
+
+
+def test_a_gpu_that_works_between_steps_is_not_held_up_by_the_process_that_drives_it() -> None:
+    works, idles = job(use_between=90.0), job(use_between=0.0)
+    use = {"gpu0": works.system.columns[0].tolist(), "gpu1": idles.system.columns[0].tolist()}
+
+    both = replace(works, system=system_table(use, interval_s=0.25))
+    assert known(idle_between_of(both)).ratio < 0.1
 
 
 def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit() -> None:

@@ -88,5 +88,7 @@ def test_a_wait_is_out_of_the_ordinary_where_it_exceeds_those_for_first_batches(
 
     usual = loads_as_usual(table(rows), np.array(starts), np.array(ends))
     assert usual.tolist() == [True, False, False, False]
+    often = [*rows, *fetches(*((at + 0.35, at + 0.7) for at in (1, 3, 5, 6)))]
+    assert loads_as_usual(table(often), np.array(starts), np.array(ends))[2], "it takes that often"
     ends[1] = starts[1] + 500_000_000
     assert loads_as_usual(table(rows), np.array(starts), np.array(ends))[1]

@@ -20,7 +20,7 @@ def places(*parts: object) -> Floats:
 
 def found(events: Floats, length: float) -> Rhythm:
     """Return the rhythm, which must be there."""
-    return known(find_rhythm(events, length))
+    return known(find_rhythm(events, np.arange(length)))
 
 
 def test_every_fiftieth_of_five_hundred_is_a_rhythm() -> None:
@@ -38,14 +38,16 @@ def test_events_that_are_missing_are_expected_all_the_same() -> None:
 
 def test_four_equal_distances_in_a_short_series_are_the_fewest() -> None:
     assert found(places([9, 19, 29, 39]), 40).period == 10.0
-    assert find_rhythm(places([9, 19, 29]), 40) is None
+    assert find_rhythm(places([9, 19, 29]), np.arange(40)) is None
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_jitter_by_one_and_as_many_outliers_do_not_hide_it(seed: int) -> None:
     noise = np.random.default_rng(seed)
     regular = np.arange(50, 500, 50) + noise.integers(-1, 2, 9)
-    rhythm = known(find_rhythm(places(regular, noise.choice(500, 5, replace=False)), 500))
+    rhythm = known(
+        find_rhythm(places(regular, noise.choice(500, 5, replace=False)), np.arange(500))
+    )
     assert rhythm.period == pytest.approx(50, abs=1)
 
 
@@ -66,11 +68,20 @@ def test_random_events_are_no_rhythm() -> None:
         noise = np.random.default_rng(seed)
         length = int(noise.integers(50, 900))
         events = noise.choice(length, max(4, int(length * noise.uniform(0.005, 0.1))))
-        if find_rhythm(places(events), length) is not None:
+        if find_rhythm(places(events), np.arange(length)) is not None:
             alarms.append(seed)
     assert len(alarms) <= 1
 
 
+def test_what_a_rhythm_expects_where_nothing_was_recorded_is_not_missing() -> None:
+    every = np.r_[0:300, 2000:2300, 3600:3900]
+    regular = [of for of in range(70, 3900, 170) if of in every]
+    rhythm = known(find_rhythm(places(regular), every))
+
+    assert (rhythm.period, rhythm.n_expected, len(regular)) == (170.0, 6, 6)
+    assert find_rhythm(places(regular), np.arange(3900)) is None
+
+
 @pytest.mark.parametrize("events", [[], [3], [1, 2, 3, 4, 5, 6, 7, 8, 9]])
 def test_too_few_events_or_too_many_are_no_rhythm(events: list[int]) -> None:
-    assert find_rhythm(np.asarray(events, dtype=np.float64), 10) is None
+    assert find_rhythm(np.asarray(events, dtype=np.float64), np.arange(10)) is None

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.arrays import Floats
+from reportgen.facts.intervals import union_of
 from reportgen.facts.usage import (
     busy_from,
     cores_mean_pct,
@@ -142,6 +143,22 @@ def test_a_gpu_that_stopped_leaves_nothing_unused_afterwards() -> None:
 
     assert unused_ratio(system_table(uses)) == pytest.approx(1 - (4 * 0.8 + 2 * 0.4) / 6)
     assert most_unused_ratio(system_table(uses)) == pytest.approx((20 * 0.8 + 20 * 0.2) / 40)
+
+
+def test_what_gpus_leave_unused_in_stops_of_the_loop_is_not_counted_outside_of_them() -> None:
+    system = system_table({"gpu0": [80.0] * 20 + [0.0] * 20 + [80.0] * 10})
+    stops = union_of(system.tick_ns[19:20], system.tick_ns[39:40])
+
+    for unused in (unused_ratio, most_unused_ratio):
+        assert unused(system) == pytest.approx((30 * 0.2 + 20) / 50)
+        assert unused(system, outside=stops) == pytest.approx(30 * 0.2 / 50)
+
+
+def test_gpus_of_one_process_leave_unused_what_all_of_them_do() -> None:
+    system = system_table({"gpu0": [80.0] * 30, "gpu1": [30.0] * 30})
+
+    assert most_unused_ratio(system, is_one_process=True) == pytest.approx(0.2)
+    assert most_unused_ratio(system) == pytest.approx(0.9)
 
 
 def test_with_few_samples_it_is_unknown_what_gpus_leave_unused() -> None:

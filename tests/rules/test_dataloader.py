@@ -1009,6 +1009,18 @@ def test_waits_for_the_first_batches_of_epochs_are_a_fault_of_starting_loaders_a
     assert "persistent_workers" in found.advice
 
 
+@pytest.mark.parametrize(("workers", "expected"), [(8, "DL-6"), (9, "DL-2")])
+def test_far_more_loaders_than_cores_are_why_the_first_batches_of_epochs_come_late(
+    workers: int, expected: str
+) -> None:
+    epochs = [
+        (*its[:2], *(at + 30 * epoch for at in its[2:4]), *its[4:])
+        for epoch in range(4)
+        for its in first_waits(workers=workers)
+    ]
+    assert [found.id for found in judged(epochs, cores=4).findings] == [expected]
+
+
 @pytest.mark.parametrize(
     ("columns", "cause"),
     [
@@ -1052,8 +1064,8 @@ def test_a_disk_that_delivers_no_less_while_cores_compute_sets_the_pace_of_the_l
     assert [named for _, named in found] == [cause]
 
 
-def first_waits() -> list[tuple[Any, ...]]:
-    rows = [setup(0, workers=1, pinned=True), fetch(0, 3.0)]
+def first_waits(*, workers: int = 1) -> list[tuple[Any, ...]]:
+    rows = [setup(0, workers=workers, pinned=True), fetch(0, 3.0)]
     rows += step_rows([0.9] * 25, start_s=START_S + 3)
     return rows + [fetch(3 + index, 0.01) for index in range(1, 25)]
 

@@ -354,6 +354,24 @@ def test_gpus_of_all_nodes_must_idle() -> None:
     assert only(both).where.node is None
 
 
+@pytest.mark.parametrize(
+    ("pause", "is_told"), [(2.0, True), (30.0, False)], ids=["at rest", "as busy as usual"]
+)
+def test_in_a_job_without_a_gpu_cores_that_all_rest_show_the_pause(pause, is_told) -> None:
+    use = [60.0] * 600
+    use[200:260] = [pause] * 60
+    findings = run(RULE, node_profile({"cpu0": use, "cpu1": use})).findings
+
+    assert [found.title for found in findings] == [
+        "All cores paused once for 30 s: 10.0 % of the working time"
+    ] * is_told
+
+
+def test_beside_gpus_cores_of_another_node_do_not_decide() -> None:
+    cores = node_profile({"cpu0": [60.0] * 1200}, node="algo-2")
+    assert only(run(RULE, samples((200, 230)), cores)).title.startswith("All GPUs paused")
+
+
 # Beside recorded steps
 
 

@@ -219,6 +219,14 @@ def test_the_tail_of_lengths_that_scatter_is_no_exception(is_apart: bool) -> Non
     assert (packed is not None) is is_apart
 
 
+def test_steps_in_a_rhythm_are_no_tail_of_those_that_come_at_random() -> None:
+    """Those in the rhythm exceed the others by two thirds of what those at random do."""
+    lengths = with_slow(600, every(20, 30), slow_s=0.5)
+    for place in AT_RANDOM[:10]:
+        lengths[place] += 0.6
+    assert finding(one_after_the_other(lengths, [0.01] * 600), "STEP-1") is not None
+
+
 def test_slow_steps_in_a_rhythm_are_left_to_the_rule_about_rhythms() -> None:
     assert finding(run(RULE, node(step_rows(with_slow(650, every(50, 13))))), "STEP-1") is None
 

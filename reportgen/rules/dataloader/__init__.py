@@ -158,8 +158,9 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     elif is_waiting and 100 * job.slow_ratio < params.wait_pct:
         median = {"median_ns": job.wait_p50_ns}
         yield _tell(texts.QUICK, job, params, **share, exhibit=seen_in, **median)
-    elif is_waiting and cause is Cause.TOO_MANY_LOADERS:
-        yield _waits(texts.TOO_MANY, job, params, cause, **many)
+    elif is_waiting and (cause is Cause.TOO_MANY_LOADERS or _is_crowded(job, TURNS_RATIO)):
+        # The more processes an epoch starts, the longer its first batch takes.
+        yield _waits(texts.TOO_MANY, job, params, Cause.TOO_MANY_LOADERS, **many)
     elif is_waiting:
         lost, bound = _most_saved(job, job.ratio)
         weight = {"severity": kit.cost_severity(lost), "share": lost}

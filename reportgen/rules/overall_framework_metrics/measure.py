@@ -132,15 +132,19 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     idle = None if is_whole else between_steps.idle_between_of(part)
     pinned = part.spans.pin_memory[part.spans.pin_memory >= 0]
     is_unpinned, is_unknown = (pinned == 0).any(), has_gpu and not (pinned.size or is_whole)
-    unused_ratio = (usage.unused_ratio(part.system) or 0.0) if has_gpu else float(is_whole)
-    most_unused = usage.most_unused_ratio(part.system)
     for item in between_steps.between_steps_of(part):
+        unused_ratio = usage.unused_ratio(part.system, outside=item.stops) if has_gpu else is_whole
+        most_unused = usage.most_unused_ratio(
+            part.system,
+            outside=item.stops,
+            is_one_process=between_steps.drives_several_gpus(part),
+        )
         copied_ns = item.copied_ns if is_unpinned else 0.0
         ratio = 1.0 if is_whole else idle.ratio if idle else None
         most_ratio = idle.at_most_ratio if idle else 1.0
         if is_whole and has_gpu:  # the host may be steps ahead of the GPUs, which then never wait
             every_ns = max(item.regular_ns + item.grown_ns, 1.0)
-            ratio = most_ratio = min(unused_ratio * item.loop_ns / every_ns, 1.0)
+            ratio = most_ratio = min((unused_ratio or 0.0) * item.loop_ns / every_ns, 1.0)
         inside_each_ns, n_training = (0.0, 0) if has_gpu else _inside_ns(part, item.worker)
         yield tables.Between(
             worker=item.worker,
@@ -154,7 +158,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             idle_at_most_ratio=most_ratio,
             is_fitted=idle is not None,
             is_waiting_known=item.is_waiting_known,
-            unused_ratio=unused_ratio,
+            unused_ratio=float(unused_ratio or 0.0),
             most_unused_ratio=1.0 if most_unused is None else most_unused,
             has_gpu=has_gpu,
             inside_each_ns=inside_each_ns,

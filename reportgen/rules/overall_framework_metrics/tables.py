@@ -42,7 +42,7 @@ def _host_ratio(item: Between) -> float | None:
         return 0.0
     every_ns = item.regular_ns + item.known_ns + item.waited_ns
     share = (every_ns * item.idle_at_most_ratio - item.known_ns) / item.loop_ns
-    return min(max(share, 0.0), 1.0)
+    return min(max(share, 0.0), item.most_unused_ratio)
 
 
 @row
@@ -58,9 +58,10 @@ class Between:
             first ``None`` if unknown. ``is_fitted``: samples say so.
         is_waiting_known: whether waits for batches were recorded.
         waited_ns: for how long it waits in addition for such work of the slowest node.
-        unused_ratio: how much of the GPUs' time its node leaves unused from first to last work; of
-            a node without GPUs all that is no step, if steps are whole. ``most_unused_ratio`` is
-            that of the GPU that works least: no time of the host costs more.
+        unused_ratio: how much of the GPUs' time its node leaves unused from first to last work,
+            outside of waits and slow steps; of a node without GPUs all that is no step, if steps
+            are whole. ``most_unused_ratio`` is that of the GPU that works least: no time of the
+            host costs more.
         inside_each_ns: what lies in a training step, but in no part of it that is known; in all of
             them ``inside_ns``.
     """
