@@ -58,18 +58,16 @@ def test_a_step_of_more_than_25_points_triggers_up_to_four_samples() -> None:
 def test_a_step_that_stays_is_growth() -> None:
     result = run(RULE, node(step(30.0)), **SMALL)
     found = known(finding(result, "MEM-1"))
-    (episode,) = rows_of(result, "episodes")
+    (gpu,) = rows_of(result, "memory")
 
     assert result.status is Status.TRIGGERED
     assert result.counters == Counters(rule_triggered=3, violations=3, datapoints=80)
     assert found.severity is Severity.WARNING
     assert "from 20.0 % to 50.0 %" in found.title
-    assert "3 samples in 1 episode" in found.text
     assert "not allocated bytes" in found.text
-    assert found.measured == 6.0
+    assert found.measured == 30.0
     assert (found.where.device, found.where.start_s) == ("gpu0", START_S + 41 * 6)
-    assert (episode["record_pct"], episode["after_pct"]) == (20, 50)
-    assert episode["is_lasting"] is True
+    assert (gpu["jump_from_pct"], gpu["jump_to_pct"], gpu["episodes"]) == (20, 50, 1)
 
 
 def test_details_hold_the_history_up_to_the_last_violation() -> None:
@@ -92,7 +90,6 @@ def test_a_load_that_comes_and_goes_is_no_alarm() -> None:
 
     assert result.counters.rule_triggered > 10
     assert finding(result, "MEM-1") is None
-    assert result.metrics["memory_lasting_episodes"] == 0
     assert result.findings == ()
 
 

@@ -13,19 +13,15 @@ from reportgen.rules.aws.aws_gpu_memory_increase import Params
 from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
-from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory
+from reportgen.rules.gpu_memory_increase.measure import GpuMemory, NodeMemory
 from reportgen.text import device_label, format_place
-
-MAX_ROWS = 500
-"""More rows than this are too long to read; all are counted."""
 
 ABOUT = About(
     checks="Whether GPU memory activity rises suddenly, or slowly over the whole job.",
     reading="""The rule compares the mean of the latest samples with the mean of as many samples
         before them. A sample at which it is higher by more than the threshold is a trigger;
         neighbouring triggers are one episode. The metric is the activity of the memory controller,
-        not allocated bytes, so it follows the load: only a rise to a new maximum that lasts points
-        to growth.""",
+        not allocated bytes, so it follows the load: only a rise that lasts points to growth.""",
     advice="""Log the allocated memory at each step; if it grows, look for tensors kept alive
         between steps, or use gradient checkpointing.""",
     section=results.Section(id="gpu-memory", title="GPU memory", order=240),
@@ -34,21 +30,19 @@ ABOUT = About(
 )
 
 CAUTION = "The metric is the activity of the memory controller, not allocated bytes."
-_TRIGGERS = """{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before it
-    by more than {threshold:g} points.{concerned} """
 STAYED_UP = kit.Message(
     id="MEM-1",
     cause=results.Cause.MEMORY_GROWTH,
-    title="""GPU memory activity jumped and stayed up: {place}, from {worst.record_pct:pct} to
-        {after:pct}""",
-    text=f"""{_TRIGGERS}{{n_lasting:count episode}} reached a new maximum and stayed there: before
-        the worst one the 95th percentile of a minute was never above {{worst.record_pct:pct}}, and
-        after it the median is {{after:pct}}. {CAUTION}""",
+    title="""GPU memory activity jumped and stayed up: {place}, from {worst.jump_from_pct:pct} to
+        {worst.jump_to_pct:pct}""",
+    text=f"""Before its steepest rise the 95th percentile of a part of the time was never above
+        {{worst.jump_from_pct:pct}}, and after it the median is {{worst.jump_to_pct:pct}}. GPU
+        utilization does not rise with it.{{concerned}} {CAUTION}""",
     advice="""Log the allocated GPU memory at each step; if it grows as well, look for tensors kept
         alive between steps, or save memory with gradient checkpointing.""",
     severity=results.Severity.WARNING,
     unit="points",
-    exhibit="episodes",
+    exhibit="memory",
 )
 CLIMBS = replace(
     STAYED_UP,
@@ -69,7 +63,6 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
     slopes = [gpu.slope for gpu in gpus if gpu.slope is not None]
     metrics = {
         "memory_episodes": sum(gpu.n_jumps for gpu in gpus),
-        "memory_lasting_episodes": sum(gpu.n_lasting for gpu in gpus),
         "memory_trend_max_pct_per_min": round(max(slopes), 6) if slopes else None,
     }
     return Outcome(
@@ -87,22 +80,17 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
 
 
 def _jumped(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None:
-    jumps = kit.concat(gpu.jumps for gpu in gpus)
-    lasting = [jump for jump in jumps if jump.is_lasting]
-    if not lasting:  # the load changes, begins, or rises together with GPU utilization
+    found = [(gpu, gpu.jump) for gpu in gpus if gpu.jump]
+    if not found:
         return None
-    worst = max(lasting, key=lambda jump: (jump.after_pct or 0.0) - jump.record_pct)
+    worst, jump = max(found, key=lambda pair: pair[1].after_pct - pair[1].before_pct)
     return STAYED_UP.finding(
-        measured=round(worst.increase_pct, 2),
+        measured=round(jump.after_pct - jump.before_pct, 2),
         threshold=params.increase,
-        where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
-        n_triggers=sum(gpu.n_violations for gpu in gpus),
-        n_jumps=sum(gpu.n_jumps for gpu in gpus),
-        n_lasting=sum(gpu.n_lasting for gpu in gpus),
-        concerned=kit.concerning(sum(bool(gpu.jumps) for gpu in gpus), len(gpus), "GPU"),
+        where=kit.stretch(worst.node, worst.gpu, jump.start_ns, jump.end_ns),
+        concerned=kit.concerning(len(found), len(gpus), "GPU"),
         place=format_place(worst.node, worst.gpu),
         worst=worst,
-        after=worst.after_pct or 0.0,
     )
 
 
@@ -145,8 +133,6 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
         caption=f"""{CAUTION} The trend is the median slope (Theil-Sen) of the 95th percentiles of
             equal parts of the working time; Kendall's tau is 1 if each part is higher.""",
     )
-    if any(gpu.jumps for gpu in gpus):
-        yield from _jump_exhibits(gpus)
     yield kit.boxes(
         "boxes",
         [(label, gpu.box, gpu.max_pct) for label, gpu in zip(labels, gpus, strict=True)],
@@ -156,30 +142,6 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
     )
 
 
-def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
-    n_all = sum(gpu.n_jumps for gpu in gpus)
-    jumps = [jump for gpu in gpus for jump in gpu.jumps]
-    jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))
-    rows = sorted(jumps[:MAX_ROWS], key=lambda jump: jump.start_ns)
-    which = " {shown:n} of {every:n} are listed: lasting and large ones."
-    rest = kit.left_out(which, shown=len(rows), every=n_all)
-    yield kit.table(
-        "episodes",
-        rows,
-        Jump,
-        title="Jumps of GPU memory activity",
-        caption=f"""record is the highest 95th percentile of a minute before the jump, after the
-            median from there to the end of the work. A jump is lasting if after exceeds record by
-            more than the threshold while GPU utilization does not rise.{rest}""",
-        drawn_as=results.ExhibitKind.SPANS,
-        role=results.Role.GPU_MEMORY,
-    )
-
-
-JUMPS = results.TimelineTrack(
-    kind=results.Track.LANE, title="Jumps of GPU memory", role=results.Role.GPU_MEMORY
-)
-
 RULE = Rule(
     id=results.RuleId("GPUMemoryIncrease"),
     title="GPU memory",
@@ -188,5 +150,4 @@ RULE = Rule(
     params=Params,
     measure=measure.measure,
     judge=judge,
-    places={"episodes": results.Place(timeline=JUMPS)},
 )
