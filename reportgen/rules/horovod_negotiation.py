@@ -6,29 +6,26 @@ of different ranks can be compared.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Integers
 from reportgen.facts.intervals import union_of
-from reportgen.facts.paces import CHANCE_DEVIATIONS
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
 from reportgen.profiler_config import ProfilingKind
 from reportgen.rules import kit
-from reportgen.rules.base import About, Need, Outcome, Rule, param
+from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.text import write
 from reportgen.units import NS_PER_S, ratio_of
 
 NEGOTIATE = "NEGOTIATE_"
-MOST_REPORTED = 3
-CHEAP_PCT = 5.0
-"""A smaller share of the time is a reading, not a fault: it is not worth a search."""
+LEAST_NEGOTIATIONS = 20
+"""Among fewer, chance makes a rank the last in most of them."""
+FAIR_FACTOR = 2
+"""Ranks that take turns by chance rarely come last this many times as often as their fair share."""
 
 LATE = kit.Message(
     id="HVD-1",
@@ -60,33 +57,6 @@ ABOUT = About(
     hint_when_skipped="",
     recorded_by=ProfilingKind.HOROVOD,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Parameters of ours; AWS has no such rule."""
-
-    fair_factor: float = param(
-        2,
-        unit="times",
-        meaning=(
-            "a rank that is last more often than this many times its fair share is reported; "
-            "with few ranks the middle between its fair share and always is enough"
-        ),
-        source="ranks that take turns by chance rarely differ by this much",
-        minimum=1,
-    )
-    min_held_up_pct: float = kit.percentage(
-        1,
-        "a rank is reported if it alone was missing for at least this share of the recorded time",
-        source="a job that becomes faster by less than this is not worth a search",
-    )
-    min_negotiations: int = kit.count(
-        20,
-        "fewer negotiations than this are too few to judge",
-        unit="negotiations",
-        source="among fewer, chance makes a rank the last in most of them",
-    )
 
 
 @kit.row
@@ -128,7 +98,7 @@ class Negotiations:
     ranks: tuple[RankWait, ...] = kit.merged(merge_members(lambda item: item.rank))
 
 
-def measure(part: NodeProfile, _params: Params) -> Negotiations:
+def measure(part: NodeProfile, _params: NoParams) -> Negotiations:
     """Find who was last in each negotiation of a node's timelines."""
     spans = part.spans
     sources = [code for code, name in enumerate(spans.sources) if name == SpanSource.HOROVOD]
@@ -209,53 +179,53 @@ def _rank_waits(negotiation: Integers, time_ns: Integers, rank: Integers) -> Ite
         )
 
 
-def judge(nodes: Sequence[Negotiations], params: Params) -> Outcome:
-    """Add up the timelines and name the ranks that were last too often."""
+def judge(nodes: Sequence[Negotiations], _params: NoParams) -> Outcome:
+    """Add up the timelines and name the rank that held up the others longest."""
     if not nodes:
         return Outcome(missing=NO_TIMELINE)
     job = kit.merge(nodes)
-    findings = _late(job, params) if job.n_negotiations >= params.min_negotiations else ()
+    missing = _missing(job)
     return Outcome(
-        missing=_missing(job, params),
-        findings=islice(findings, MOST_REPORTED),
+        missing=missing,
+        findings=[] if missing else [_late(job)],
         exhibits=_exhibits(job) if job.ranks else (),
         metrics=_metrics(job) if job.n_negotiations else {},
     )
 
 
-def _missing(job: Negotiations, params: Params) -> results.Reason | str:
-    if job.n_negotiations >= params.min_negotiations:
+def _missing(job: Negotiations) -> results.Reason | str:
+    if job.n_negotiations >= LEAST_NEGOTIATIONS:
         return ""
     if job.n_negotiations:
-        least = params.min_negotiations
-        return kit.too_few(TOO_FEW, n_negotiations=job.n_negotiations, least=least)
+        return kit.too_few(TOO_FEW, n_negotiations=job.n_negotiations, least=LEAST_NEGOTIATIONS)
     return write(NO_NEGOTIATION, n_events=job.n_events) if job.n_events else NO_TIMELINE
 
 
-def _late(job: Negotiations, params: Params) -> Iterator[results.Finding]:
-    for rank in sorted(job.ranks, key=lambda rank: (-rank.held_up_ns, rank.rank)):
-        fair = rank.expected / rank.n_taken
-        limit = min(params.fair_factor * fair, (1 + fair) / 2)
-        by_chance = rank.expected + CHANCE_DEVIATIONS * math.sqrt(
-            rank.n_taken * fair * max(1 - fair, 0)
-        )
-        share = rank.held_up_ns / job.recorded_ns if job.recorded_ns else 0.0
-        is_late = rank.n_last > limit * rank.n_taken and rank.n_last > by_chance
-        if is_late and 100 * share >= params.min_held_up_pct:
-            is_cheap = 100 * share < CHEAP_PCT
-            yield LATE.finding(
-                measured=rank.last_pct,
-                threshold=round(100 * limit, 2),
-                where=results.Where(device=f"rank {rank.rank}"),
-                severity=results.Severity.INFO if is_cheap else kit.fault_severity(share),
-                share=share,
-                late=rank,
-                held_up_pct=100 * share,
-            )
+def _worst(job: Negotiations) -> RankWait | None:
+    return max(job.ranks, key=lambda rank: (rank.held_up_ns, -rank.rank), default=None)
+
+
+def _late(job: Negotiations) -> results.Finding | None:
+    """Return the rank that others wait for, if it is last too often."""
+    late = _worst(job)
+    if late is None:
+        return None
+    fair, share = late.expected / late.n_taken, late.held_up_ns / job.recorded_ns
+    limit = min(FAIR_FACTOR * fair, (1 + fair) / 2)
+    if late.n_last <= limit * late.n_taken or share < kit.CHEAP_RATIO:
+        return None
+    return LATE.fault(
+        100 * share,
+        measured=late.last_pct,
+        threshold=round(100 * limit, 2),
+        where=results.Where(device=f"rank {late.rank}"),
+        late=late,
+        held_up_pct=100 * share,
+    )
 
 
 def _metrics(job: Negotiations) -> dict[str, float | int | None]:
-    worst = max(job.ranks, key=lambda rank: (rank.held_up_ns, -rank.rank), default=None)
+    worst = _worst(job)
     return {
         "negotiations": job.n_negotiations,
         "ranks": len(job.ranks),
@@ -279,7 +249,7 @@ RULE = Rule(
     title="Horovod negotiation",
     about=ABOUT,
     needs=(Need.FRAMEWORK,),
-    params=Params,
+    params=NoParams,
     measure=measure,
     judge=judge,
 )

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 _FORMER = {
     "annotations": ("histograms",),
     "gpupower": ("idle_energy_pct", "power_limit_pct", "shared_pct", "throttled_pct"),
+    "horovodnegotiation": ("fair_factor", "min_held_up_pct", "min_negotiations"),
     "kernelprecision": ("top",),
     "launchlatency": ("threshold_full_pct",),
     "networkbottleneck": ("floor_bytes_per_s", "min_duration_s", "patience"),

@@ -49,7 +49,7 @@ DEFAULT_PARAMETERS = {
     "Dataloader": "min_threshold:70\nmax_threshold:200",
     "GPUMemoryIncrease": "increase:5\npatience:1000\nwindow:10",
     "GPUTimeBudget": "",
-    "HorovodNegotiation": "fair_factor:2\nmin_held_up_pct:1\nmin_negotiations:20",
+    "HorovodNegotiation": "",
     "IOBottleneck": "threshold:50\nio_threshold:50\ngpu_threshold:10\npatience:1000",
     "LoadBalancing": "threshold:0.2\npatience:1000",
     "LongPause": "threshold_pct:4.5\nmin_share_pct:0.5\nmin_steps:20\nmin_samples:100",
