@@ -14,6 +14,7 @@ REPLACED: Mapping[str, str] = {
     "KERN-2": "KernelTime.top_by_time; KERN-3 names kernels that a setting avoids",
     "LAUNCH-1": "LaunchLatency.launch_latency and its metrics",
     "OPER-1": "OperatorTime.top_by_self_time",
+    "POWER-2": "GPUPower.gpu_power, column at_power_limit_pct",
     "POWER-4": "GPUPower.energy and the metric gpu_energy_per_step_j",
     "POWER-5": "GPUPower.energy and the metric gpu_energy_idle_kj",
     "PREC-2": "KernelPrecision.precision_shares and the metrics of KernelPrecision",

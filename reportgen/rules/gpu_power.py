@@ -38,8 +38,6 @@ _LEAST_BUSY = 60
 
 SLOWED_FROM_PCT = 5.0
 """As much of its busy time lowers the speed of a whole job noticeably."""
-AT_LIMIT_FROM_PCT = 50.0
-"""From this share of its busy time on the power limit decides about the speed of a GPU."""
 SHARED_FROM_PCT = 5.0
 """One observation of another process may be one that only queries the driver."""
 
@@ -65,16 +63,6 @@ THROTTLED = kit.Message(
         several GPUs all wait for the slowest one.""",
     advice="""Check the cooling, the fans and the power supply of this machine, or move the job to
         another one.""",
-    exhibit="gpu_power",
-)
-AT_POWER_LIMIT = kit.Message(
-    id="POWER-2",
-    title="{place} works at its power limit for {measured:pct} of its busy time",
-    text="""While busy it takes {gpu.busy_w:.0f} W on average, at a clock of {gpu.capped_mhz:.0f}
-        MHz. A well used GPU reaches this limit, but the limit may also be set too
-        low.{concerned}""",
-    advice="""Nothing to do, unless the limit was lowered by hand: check with nvidia-smi -q -d
-        POWER.""",
     exhibit="gpu_power",
 )
 SHARED = kit.Message(
@@ -132,8 +120,6 @@ class GpuPower:
     tensor_pct: float | None = kit.col("%", digits=1, name="tensor_activity_pct", role=Role.GPU)
     dram_pct: float | None = kit.col("%", digits=1, name="dram_activity_pct", role=Role.GPU_MEMORY)
     shared_pct: float | None = kit.col("%", digits=1, name="others_on_it_pct")
-    busy_w: float
-    capped_mhz: float
     slowed_mhz: float
     free_mhz: float
     n_busy: int
@@ -253,8 +239,6 @@ def _gpu(
         tensor_pct=mean_of_present(of(SeriesKind.TENSOR_ACTIVITY)),
         dram_pct=mean_of_present(of(SeriesKind.DRAM_ACTIVITY)),
         shared_pct=100 * float((looks > 0).mean()) if looks.size else None,
-        busy_w=mean_of_present(watts[is_busy]) or 0.0,
-        capped_mhz=mean_of_present(mhz[is_capped]) or 0.0,
         slowed_mhz=mean_of_present(mhz[is_slowed]) or 0.0,
         free_mhz=mean_of_present(mhz[is_busy & ~is_slowed & ~is_capped]) or 0.0,
         n_busy=n_busy,
@@ -311,7 +295,7 @@ def _most(values: Floats) -> float | None:
 
 
 def judge(nodes: Sequence[NodePower], _params: Params) -> Outcome:
-    """Report GPUs that are slowed down, at their power limit, or shared with another job."""
+    """Report GPUs that are slowed down, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
     if not gpus:
         return Outcome(missing="Power and clock speeds were not recorded.")
@@ -345,7 +329,6 @@ def _findings(gpus: Sequence[GpuPower]) -> Iterator[Finding]:
     judged = [gpu for gpu in gpus if gpu.n_busy >= _LEAST_BUSY]
     for message, pcts, limit_pct in (
         (THROTTLED, [(gpu.slowed_pct, gpu) for gpu in judged], SLOWED_FROM_PCT),
-        (AT_POWER_LIMIT, [(gpu.capped_pct, gpu) for gpu in judged], AT_LIMIT_FROM_PCT),
         (SHARED, [(gpu.shared_pct or 0.0, gpu) for gpu in gpus], SHARED_FROM_PCT),
     ):
         found = [(pct, gpu) for pct, gpu in pcts if pct > limit_pct]

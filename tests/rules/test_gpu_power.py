@@ -13,6 +13,7 @@ from reportgen.profile.monitoring import Monitoring, Progress
 from reportgen.results import ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.gpu_power import RULE, Params
 from tests.builders import START_S, Row, known, node_profile, span_table, system_table
+from tests.rules.framework_jobs import rows_of
 from tests.rules.samples import column, run
 
 N = 100
@@ -98,13 +99,11 @@ def test_reasons_are_named_together() -> None:
     assert finding.estimate is None
 
 
-def test_a_power_limit_is_named_and_is_no_fault() -> None:
+def test_a_power_limit_is_a_column_and_no_finding() -> None:
     result = run(RULE, node(**gpu(throttle=split(CAP, 60, 0), mhz=split(1400, 60, 1500))))
 
-    (finding,) = result.findings
-    assert (finding.id, finding.severity, finding.measured) == ("POWER-2", Severity.INFO, 60.0)
-    assert "1400 MHz" in finding.text
-    assert result.status is Status.OK
+    assert result.findings == ()
+    assert rows_of(result, "gpu_power")[0]["at_power_limit_pct"] == 60.0
 
 
 def looks(*counts: float) -> list[float | None]:
