@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from reportgen.results import PartWords
 from reportgen.rules.gpu_time_budget.tables import Part
@@ -28,102 +27,87 @@ TRACED_TABLE_CAPTION = """Calculated from the exact times of kernels and copies.
     recorded time of all GPUs and add up to 100 %."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
-    """Words about a part; ``where`` are shorter ones, ``meaning`` where it is empty."""
-
-    meaning: str
-    advice: str
-    where: str = ""
-
-
-SAMPLED_WORDS: Mapping[Part, Words] = {
-    Part.INITIALIZATION: Words(
-        meaning="before the training loop",
-        advice="""Shorten the start: smaller downloads, a cached data set, lighter imports and
-            warm-up.""",
+SAMPLED_WORDS: Mapping[Part, tuple[str, str]] = {
+    Part.INITIALIZATION: (
+        "before the training loop",
+        """Shorten the start: smaller downloads, a cached data set, lighter imports and warm-up.""",
     ),
-    Part.FINALIZATION: Words(
-        meaning="after the training loop",
-        advice="Shorten the end: save and upload less, or do so while training still runs.",
+    Part.FINALIZATION: (
+        "after the training loop",
+        "Shorten the end: save and upload less, or do so while training still runs.",
     ),
-    Part.STRAGGLER: Words(
-        where="waiting for a slower GPU",
-        meaning="""idle while another GPU of the node was busy and training processes waited in
-            steps or communication""",
-        advice="Give each GPU an equal share of the work, and compare the training processes.",
+    Part.STRAGGLER: (
+        "waiting for a slower GPU",
+        "Give each GPU an equal share of the work, and compare the training processes.",
     ),
-    Part.IO_WAIT: Words(
-        where="waiting for I/O",
-        meaning="idle while the cores waited for I/O",
-        advice="Read fewer and larger files, cache the data, or use faster storage.",
+    Part.IO_WAIT: (
+        "waiting for I/O",
+        "Read fewer and larger files, cache the data, or use faster storage.",
     ),
-    Part.NETWORK: Words(
-        where="waiting for the network",
-        meaning="idle while the node received data close to the limit of its network",
-        advice="""Send less, cache data that are read again, or take an instance with more network
+    Part.NETWORK: (
+        "waiting for the network",
+        """Send less, cache data that are read again, or take an instance with more network
             bandwidth.""",
     ),
-    Part.CPU_INPUT: Words(
-        where="waiting for the CPU or for input",
-        meaning="idle while a core was above 90 % or training waited for a batch",
-        advice="""If training waits for data, load faster; otherwise move CPU work out of the
-            training process.""",
+    Part.CPU_INPUT: (
+        "waiting for the CPU or for input",
+        """If training waits for data, load faster; otherwise move CPU work out of the training
+            process.""",
     ),
-    Part.BETWEEN_STEPS: Words(
-        where="between steps",
-        meaning="idle between steps",
-        advice="""Shorten the work between steps: callbacks, logging, evaluation, checkpoints.""",
+    Part.BETWEEN_STEPS: (
+        "between steps",
+        "Shorten the work between steps: callbacks, logging, evaluation, checkpoints.",
     ),
-    Part.NEVER_USED: Words(
-        where="on GPUs that the job never uses",
-        meaning="on GPUs that never work while others of their node do",
-        advice="Start one process per GPU, or take an instance with fewer GPUs.",
+    Part.NEVER_USED: (
+        "on GPUs that the job never uses",
+        "Start one process per GPU, or take an instance with fewer GPUs.",
     ),
-    Part.UNEXPLAINED: Words(
-        where="idle, without a recorded reason",
-        meaning="idle for no reason that the recording shows",
-        advice="Record framework events, and look at small kernels, copies and synchronization.",
+    Part.UNEXPLAINED: (
+        "idle, without a recorded reason",
+        """Record framework events, and look at small kernels, copies and synchronization.""",
     ),
 }
-TRACED_WORDS: Mapping[Part, Words] = {
-    Part.EXPOSED_COMMUNICATION: Words(
-        meaning="in communication while nothing was computed",
-        advice="Check whether it is transfer or waiting for a late rank; then overlap it.",
+"""Where the time of a part went, by samples, and advice."""
+TRACED_WORDS: Mapping[Part, tuple[str, str]] = {
+    Part.EXPOSED_COMMUNICATION: (
+        "in communication while nothing was computed",
+        "Check whether it is transfer or waiting for a late rank; then overlap it.",
     ),
-    Part.MEMORY: Words(
-        meaning="in copies and memsets",
-        advice="Copy less, from pinned memory, and on a separate stream.",
+    Part.MEMORY: (
+        "in copies and memsets",
+        "Copy less, from pinned memory, and on a separate stream.",
     ),
-    Part.CPU_INPUT: Words(
-        meaning="idle while the host waited for a batch",
-        advice="""Load in parallel and ahead: PyTorch with more loader processes (num_workers),
-            tf.data with num_parallel_calls and prefetch; or make preprocessing cheaper.""",
+    Part.CPU_INPUT: (
+        "idle while the host waited for a batch",
+        """Load in parallel and ahead: PyTorch with more loader processes (num_workers), tf.data
+            with num_parallel_calls and prefetch; or make preprocessing cheaper.""",
     ),
-    Part.HOST_BLOCKED: Words(
-        meaning="idle while the host was in synchronizing, copying or allocating calls",
-        advice="Remove .item() and synchronization from the loop, pin memory, keep shapes fixed.",
+    Part.HOST_BLOCKED: (
+        "idle while the host was in synchronizing, copying or allocating calls",
+        """Remove .item() and synchronization from the loop, pin memory, keep shapes fixed.""",
     ),
-    Part.HOST_LATE: Words(
-        meaning="idle because the host was too slow to launch",
-        advice="Launch fewer and larger kernels: larger batches, fused operators.",
+    Part.HOST_LATE: (
+        "idle because the host was too slow to launch",
+        "Launch fewer and larger kernels: larger batches, fused operators.",
     ),
-    Part.LAUNCH: Words(
-        meaning="idle inside launch calls",
-        advice="Launch fewer and larger kernels: fuse small ones.",
+    Part.LAUNCH: (
+        "idle inside launch calls",
+        "Launch fewer and larger kernels: fuse small ones.",
     ),
-    Part.KERNEL_GAP: Words(
-        meaning="in short gaps between kernels", advice="Fuse small kernels, or enlarge the batch."
+    Part.KERNEL_GAP: (
+        "in short gaps between kernels",
+        "Fuse small kernels, or enlarge the batch.",
     ),
-    Part.WAITING: Words(
-        meaning="waiting although work was launched",
-        advice="Look at waits between streams and for other ranks.",
+    Part.WAITING: (
+        "waiting although work was launched",
+        "Look at waits between streams and for other ranks.",
     ),
-    Part.UNEXPLAINED: Words(
-        meaning="idle for no reason that the trace shows",
-        advice="Record a few more steps, so that the launches are in the trace.",
+    Part.UNEXPLAINED: (
+        "idle for no reason that the trace shows",
+        "Record a few more steps, so that the launches are in the trace.",
     ),
 }
+"""The same by kernel traces."""
 _LIMIT = "{{pct}} of the GPU time was spent {place}. {advice}"
 _WORKING = one_line(
     """The GPUs work in {pct} of their time. A kernel trace (torch.profiler) shows whether the
@@ -131,21 +115,20 @@ _WORKING = one_line(
 )
 
 
-def _limits(parts: Mapping[Part, Words]) -> dict[str, str]:
+def _limits(parts: Mapping[Part, tuple[str, str]]) -> dict[str, str]:
     return {
-        part.value: write(_LIMIT, place=words.where or words.meaning, advice=one_line(words.advice))
-        for part, words in parts.items()
-        if words.advice
+        part.value: write(_LIMIT, place=place, advice=one_line(advice))
+        for part, (place, advice) in parts.items()
     }
 
 
 _WORK = ("busy_high", "busy_partial")
-_SAMPLED_CAUSES = {
-    part.value: words.where.removeprefix("waiting ").removeprefix("idle, ")
-    for part, words in SAMPLED_WORDS.items()
-    if words.where
-}
 _BEFORE_AND_AFTER = {"initialization": "before training", "finalization": "after training"}
+_SAMPLED_CAUSES = {
+    part.value: place.removeprefix("waiting ").removeprefix("idle, ")
+    for part, (place, _) in SAMPLED_WORDS.items()
+    if part not in _BEFORE_AND_AFTER
+}
 _SAMPLED = PartWords(
     names={
         "initialization": "before the loop",
