@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reportgen.explore.selection import Instant, instant_ns, rows_named
 from reportgen.explore.statistics import STEP
-from reportgen.facts.resample import thin
+from reportgen.facts.resample import bucket_by_time
 from reportgen.profile.system import device_order
 from reportgen.views import theme
 from reportgen.views.charts.layout import layout
@@ -229,7 +229,7 @@ def _curves(samples: pd.DataFrame, origin_us: int) -> Iterator[tuple[str, _Trace
     colors = inks([f"{key[2]} {key[3]}" for key, _ in groups])
     for ((kind, dimension, node, metric), rows), ink in zip(groups, colors, strict=True):
         time_ns = (rows["timestamp_us"].to_numpy() + origin_us) * 1000
-        curve = thin(time_ns, rows["value"].to_numpy(dtype=np.float64))
+        curve = bucket_by_time(time_ns, rows["value"].to_numpy(dtype=np.float64))
         is_plain = np.array_equal(curve.low, curve.high)
         both = (curve.low,) if is_plain else (curve.low, curve.high)
         unit = "%" if kind in _PERCENT_TYPES else ""
@@ -239,7 +239,7 @@ def _curves(samples: pd.DataFrame, origin_us: int) -> Iterator[tuple[str, _Trace
                 "type": "scatter",
                 "mode": "lines",
                 "name": plot_label(f"{node} {metric}"),
-                "x": np.repeat(curve.time_ns, len(both)).astype("M8[ns]").astype("M8[us]"),
+                "x": np.repeat(curve.first_ns, len(both)).astype("M8[ns]").astype("M8[us]"),
                 "y": np.column_stack(both).ravel(),
                 "line": {"color": theme.shade(ink.hue, ink.index), "dash": theme.dash(ink.index)},
                 "hovertemplate": f"%{{y:,.4~g}} {unit}",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.facts.resample import align, bucket_by_time, even_buckets, join_lines, lay_over, thin
+from reportgen.facts.resample import MAX_BUCKETS, align, bucket_by_time, join_lines, lay_over
 
 points = st.lists(
     st.tuples(st.integers(0, 10**13), st.floats(0, 100)), min_size=1, max_size=80
@@ -40,48 +40,52 @@ def test_joining_lines_keeps_every_value(
     assert np.all(np.diff(joined.index) > 0)
 
 
-def times(count: int) -> np.ndarray:
-    return np.arange(count, dtype=np.int64) * 1_000_000_000
+@given(points, st.integers(2, 50))
+def test_extremes_survive_and_buckets_are_never_too_many(
+    samples: list[tuple[int, float]], buckets: int
+) -> None:
+    values = [value for _, value in samples]
 
+    curve = line(samples, buckets=buckets)
 
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=300), st.integers(1, 50))
-def test_extremes_survive_and_buckets_are_never_too_many(samples: list[float], buckets: int):
-    values = np.array(samples)
-
-    curve = thin(times(values.size), values, buckets=buckets)
-
-    assert curve.time_ns.size == min(buckets, values.size)
-    assert (curve.low.min(), curve.high.max()) == (values.min(), values.max())
+    assert curve.index.size <= buckets
+    assert (curve.low.min(), curve.high.max()) == (min(values), max(values))
     assert np.all(curve.low <= curve.high)
-    assert curve.n_points == values.size
+    assert curve.count.sum() == len(values)
+    assert curve.first_ns[0] == samples[0][0]
 
 
-def test_absent_samples_are_left_out_and_empty_buckets_are_absent() -> None:
-    curve = thin(times(4), np.array([np.nan, 4.0, np.nan, np.nan]), buckets=2)
+def test_absent_samples_are_left_out() -> None:
+    curve = line([(0, np.nan), (1, 4.0), (2, np.nan), (3, np.nan)])
 
-    np.testing.assert_array_equal(curve.mean, [4.0, np.nan])
-    np.testing.assert_array_equal(curve.low, [4.0, np.nan])
+    assert (curve.index.tolist(), curve.low.tolist(), curve.count.tolist()) == ([1], [4.0], [1])
 
 
 S = 1_000_000_000
 
 
+def sampled(seconds: np.ndarray, values: np.ndarray):
+    """Return a curve of samples of each second."""
+    time_ns = (seconds * S).astype(np.int64)
+    return bucket_by_time(time_ns, values, least_width_ns=S)
+
+
 @pytest.mark.parametrize("n_rows", [1, 659, 661, 700, 1320, 1380, 7200])
 def test_a_curve_of_any_length_has_no_hole(n_rows: int) -> None:
-    rng = np.random.default_rng(n_rows)
-    time_ns = np.arange(n_rows, dtype=np.int64) * S + rng.integers(0, S // 20, n_rows)
-    curve = thin(time_ns, np.ones(n_rows), buckets=even_buckets(n_rows, most=660))
+    late = np.random.default_rng(n_rows).integers(0, S // 20, n_rows) / S
+    curve = sampled(np.arange(n_rows) + late, np.ones(n_rows))
 
     found = align([curve, curve], cells=600)
 
     assert not np.isnan(found.mean).any()
-    assert curve.time_ns.size <= 660
+    assert curve.index.size <= MAX_BUCKETS
     assert found.time_ns.size >= min(n_rows, 290)
+    assert found.time_ns[0] == curve.first_ns[0]
 
 
 def test_curves_of_two_nodes_share_one_axis() -> None:
-    one = thin(np.arange(10, dtype=np.int64) * S, np.arange(10.0))
-    late = thin(np.arange(5, 15, dtype=np.int64) * S + S // 7, np.arange(10.0) + 100)
+    one = sampled(np.arange(10.0), np.arange(10.0))
+    late = sampled(np.arange(5.0, 15.0) + 1 / 7, np.arange(10.0) + 100)
 
     found = align([one, late], cells=600)
 
@@ -93,25 +97,18 @@ def test_curves_of_two_nodes_share_one_axis() -> None:
 
 
 def test_a_pause_in_sampling_breaks_the_line_once() -> None:
-    time_ns = np.concatenate((np.arange(20), np.arange(1000, 1020))).astype(np.int64) * S
+    seconds = np.concatenate((np.arange(20.0), np.arange(1000.0, 1020.0)))
 
-    found = align([thin(time_ns, np.ones(40))], cells=600)
+    found = align([sampled(seconds, np.ones(40))], cells=600)
 
     assert np.isnan(found.mean[0]).sum() == 1
     assert found.time_ns.size <= 41
 
 
 def test_a_curve_without_samples_stays_empty_beside_others() -> None:
-    time_ns = np.arange(4, dtype=np.int64) * S
+    empty = sampled(np.arange(4.0), np.full(4, np.nan))
 
-    found = align([thin(time_ns, np.full(4, np.nan)), thin(time_ns, np.ones(4))], cells=10)
+    found = align([empty, sampled(np.arange(4.0), np.ones(4))], cells=10)
 
     assert np.isnan(found.mean[0]).all()
     assert not np.isnan(found.mean[1]).any()
-
-
-def test_the_means_of_a_cell_are_added_in_order_of_time() -> None:
-    curve = thin(np.arange(4, dtype=np.int64) * S, np.array([0.1, 0.2, 0.3, 0.0]))
-
-    # Another order gives 0.6 / 4: the last bit decides how a report rounds.
-    assert align([curve], cells=1).mean[0, 0] == (0.1 + 0.2 + 0.3 + 0.0) / 4

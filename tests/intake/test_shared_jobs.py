@@ -13,7 +13,8 @@ from reportgen.formats import Diagnostics
 from reportgen.formats.trace_events.file_events import read_event_file
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Clock, NodeProfile, Quality, RankTrace
-from reportgen.rules.horovod_negotiation import Params, measure
+from reportgen.rules.base import NoParams
+from reportgen.rules.horovod_negotiation import measure
 from reportgen.units import NS_PER_S
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -76,7 +77,7 @@ def test_the_impossible_durations_of_the_horovod_sample_are_those_of_instants() 
 
 def test_the_original_horovod_sample_names_the_rank_that_was_ready_last() -> None:
     (profile,) = read("smdebug/horovod_timeline_small.json")
-    found = measure(profile, Params())
+    found = measure(profile, NoParams())
     assert found.n_negotiations == 2
     (late,) = (rank for rank in found.ranks if rank.n_last)
     assert (late.rank, late.n_last, late.others_waited_ns) == (5, 2, 681_799_000)

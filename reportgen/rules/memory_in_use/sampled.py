@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Floats
-from reportgen.facts.resample import ThinCurve, align, thin
+from reportgen.facts.resample import TimeBuckets, align, bucket_by_time
 from reportgen.facts.trend import AGREEMENT_FROM, trend_of
 from reportgen.facts.usage import while_at_work
 from reportgen.profile import NodeProfile, SeriesKind
@@ -125,7 +125,7 @@ class DeviceMemory:
     above_pct: float = kit.col("%", digits=2, name="samples_above_limit_pct")
     highest_ns: int
     growth: Growth | None
-    curve: ThinCurve
+    curve: TimeBuckets
 
 
 def measure(part: NodeProfile, params: Params) -> tuple[DeviceMemory, ...]:
@@ -182,7 +182,9 @@ def _device(
         above_pct=100 * float((known > above).mean()),
         growth=_growth(known),
         highest_ns=int(part.system.tick_ns[np.nanargmax(used_pct)]),
-        curve=thin(part.system.tick_ns, used_pct),
+        curve=bucket_by_time(
+            part.system.tick_ns, used_pct, least_width_ns=part.system.interval_ns or 1
+        ),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Floats, Mask
-from reportgen.facts.resample import ThinCurve, thin
+from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, Times
 from reportgen.rules import kit
@@ -18,7 +18,6 @@ from reportgen.units import NS_PER_S, pct_of
 
 LEAST_GROWTH_STEPS = 4
 """Three steps in a row that all grow are the fewest that are hardly chance."""
-MOST_POINTS = 600
 MOST_FINDINGS = 2
 """The same code runs on every rank, so further devices repeat the first ones."""
 GROWING = kit.Message(
@@ -78,8 +77,8 @@ class MemoryCurve:
         lambda item: _grown(item.reserved_at_steps), "bytes"
     )
     is_relative: bool
-    allocated: ThinCurve
-    reserved: ThinCurve | None
+    allocated: TimeBuckets
+    reserved: TimeBuckets | None
     at_steps: Floats
     reserved_at_steps: Floats
 
@@ -115,8 +114,8 @@ def _curve(trace: RankTrace, place: str, rows: Mask) -> MemoryCurve:
         place=place,
         events=time_ns.size,
         is_relative=is_relative,
-        allocated=thin(instant_ns, allocated, buckets=MOST_POINTS),
-        reserved=thin(instant_ns, held, buckets=MOST_POINTS) if has_reserved else None,
+        allocated=bucket_by_time(instant_ns, allocated),
+        reserved=bucket_by_time(instant_ns, held) if has_reserved else None,
         peak_allocated_bytes=float(allocated.max()),
         peak_reserved_bytes=float(held.max()) if has_reserved else None,
         at_steps=_at(trace.steps.start_ns, time_ns, allocated),
@@ -189,11 +188,11 @@ def _over_time(curve: MemoryCurve) -> results.Exhibit:
         caption=write(
             CURVE_CAPTION,
             c=curve,
-            points=curve.allocated.time_ns.size,
+            points=curve.allocated.first_ns.size,
             relative=RELATIVE if curve.is_relative else "",
         ),
         columns=[
-            *kit.floats(("time_s", "s", curve.allocated.time_ns / NS_PER_S)),
+            *kit.floats(("time_s", "s", curve.allocated.first_ns / NS_PER_S)),
             *kit.floats(
                 *lines, role=results.Role.MEMORY if curve.is_host else results.Role.GPU_MEMORY
             ),

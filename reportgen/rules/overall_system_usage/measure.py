@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from reportgen.arrays import Counts, Floats
 from reportgen.facts import samples
 from reportgen.facts.distributions import pct_histogram, percentiles
-from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
+from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.usage import cores_mean_pct, while_at_work
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role
@@ -51,7 +50,7 @@ class Usage:
     """One resource of one node: ``STATISTICS`` and the mean, and its curve over time."""
 
     statistics: Mapping[str, float]
-    curve: ThinCurve
+    curve: TimeBuckets
 
 
 @row
@@ -97,7 +96,7 @@ class Line:
     node: str
     device: str
     mean: float
-    curve: ThinCurve
+    curve: TimeBuckets
 
 
 @row
@@ -150,11 +149,7 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
         gpus=tuple(_lines(part, zip(system.names(gpus), system.each(gpus), strict=True))),
         flows={
             name: tuple(
-                _lines(
-                    part,
-                    ((way, samples.sum_of(system, kind)) for kind, way in kinds.items()),
-                    digits=2 if SeriesKind.IOPS in kinds else 0,
-                )
+                _lines(part, ((way, samples.sum_of(system, kind)) for kind, way in kinds.items()))
             )
             for name, kinds in FLOWS.items()
         },
@@ -169,13 +164,10 @@ def _waiting_cores(system: SystemTable) -> float | None:
     return float(known.mean()) / 100 if known.size else None
 
 
-def _lines(
-    part: NodeProfile, columns: Iterable[tuple[str, Floats]], *, digits: int = 2
-) -> Iterator[Line]:
+def _lines(part: NodeProfile, columns: Iterable[tuple[str, Floats]]) -> Iterator[Line]:
     for name, values in columns:
         if not np.isnan(values).all():
-            curve = _curve(part.system, values, digits=digits)
-            mean = float(np.nanmean(curve.mean))
+            curve, mean = _curve(part.system, values), float(np.nanmean(values))
             yield Line(node=part.node, device=name, mean=mean, curve=curve)
 
 
@@ -187,12 +179,8 @@ def _usage(system: SystemTable, values: Floats) -> Usage:
     return Usage(statistics=statistics, curve=_curve(system, values))
 
 
-def _curve(system: SystemTable, values: Floats, *, digits: int = 2) -> ThinCurve:
-    """Return a curve with the digits that are drawn, and some more for means, to be joined."""
-    buckets = even_buckets(values.size, most=MAX_BUCKETS)
-    curve = thin(system.tick_ns, values, buckets=buckets)
-    low, high = np.round(curve.low, digits), np.round(curve.high, digits)
-    return replace(curve, low=low, mean=np.round(curve.mean, digits + 2), high=high)
+def _curve(system: SystemTable, values: Floats) -> TimeBuckets:
+    return bucket_by_time(system.tick_ns, values, least_width_ns=system.interval_ns or 1)
 
 
 def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:

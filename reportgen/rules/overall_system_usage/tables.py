@@ -154,7 +154,7 @@ def _band(
         for part, values in (("min", aligned.low), ("mean", aligned.mean), ("max", aligned.high)):
             columns.append((f"{name}_{part}", unit, np.round(values[at], digits)))
     caption = "Minimum, mean and maximum of each interval of time."
-    n_points = max(line.curve.n_points for line in shown)
+    n_points = max(int(line.curve.count.sum()) for line in shown)
     if n_points > aligned.time_ns.size:
         caption += f" Reduced from {n_points:,} samples; minima and maxima are kept."
     if len(shown) < len(lines):
