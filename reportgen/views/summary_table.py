@@ -123,14 +123,13 @@ def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> ta
     lowest = _instants([when(curve.low, low) for curve, (low, *_) in ends], is_unix=is_unix)
     highest = _instants([when(curve.high, high) for curve, (*_, high) in ends], is_unix=is_unix)
     rows = []
-    for (curve, reach), at_low, at_high in zip(ends, lowest, highest, strict=True):
-        said = [shown_value(value, curve.unit, row_unit=curve.unit) for value in reach]
-        rows.append((shorten(curve.name), said[0], at_low, *said[1:], at_high))
+    for (curve, (low, _, high)), at_low, at_high in zip(ends, lowest, highest, strict=True):
+        said = [shown_value(value, curve.unit, row_unit=curve.unit) for value in (low, high)]
+        rows.append((shorten(curve.name), said[0], at_low, said[1], at_high))
     heads = (
         tables.Head(text="curve"),
         tables.Head(text="lowest", is_number=True),
         _instant_head("when lowest", is_unix=is_unix),
-        tables.Head(text="mean of points", is_number=True),
         tables.Head(text="highest", is_number=True),
         _instant_head("when highest", is_unix=is_unix),
     )

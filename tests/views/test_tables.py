@@ -128,7 +128,6 @@ def test_many_curves_are_a_row_each_with_the_time_of_their_extremes():
         "curve",
         "lowest",
         "when lowest",
-        "mean of points",
         "highest",
         "when highest",
     ]
