@@ -351,8 +351,7 @@ def short_name(name: str) -> str:
         'vectorized_elementwise_kernel AddFunctor'
     """
     template, _ = _split_parameters(name)
-    bare = template.removeprefix("void ").strip()
-    bare = _without_templates(bare)
+    bare = _without_templates(template.removeprefix("void ").replace("<unnamed>::", "").strip())
     bare = _NAMESPACE.sub("", bare).strip()
     if not bare:
         return name

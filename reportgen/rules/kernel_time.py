@@ -246,13 +246,17 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     if not kernels:
         return Outcome(missing=missing)
     every_ns = sum(item.sum_ns for item in kernels)
+    by_launches = sorted(kernels, key=lambda item: (-item.count, item.key))
+    every_name = [item.key[0] for item in kernels]
+    labels = dict(zip(every_name, short_names(every_name), strict=True))
     return Outcome(
         missing=missing,
         findings=[_tiny(job, params), *_avoidable(kernels, job)],
         exhibits=[
-            *_rankings(kernels, job, top=params.top),
-            _table(BY_NAME, kernels, job),
-            _table(BY_SHAPE, by_shape, job),
+            _ranking("time", kernels, job, labels, top=params.top),
+            _ranking("launches", by_launches, job, labels, top=params.top),
+            _table(BY_NAME, kernels, job, labels),
+            _table(BY_SHAPE, by_shape, job, labels),
         ],
         metrics={
             "n_kernels": sum(item.count for item in kernels),
@@ -319,15 +323,6 @@ def _category(item: DurationRow, job: RankKernels) -> str:
     return COMMUNICATION if communicates else COMPUTE
 
 
-def _rankings(rows: Rows, job: RankKernels, *, top: int) -> list[Exhibit]:
-    """Return the kernels with the most time, and with the most launches, by the same names."""
-    by_launches = sorted(rows, key=lambda item: (-item.count, item.key))
-    largest = {"time": rows, "launches": by_launches}
-    names = [item.key[0] for items in largest.values() for item in items[:top]]
-    labels = dict(zip(names, short_names(names), strict=True))
-    return [_ranking(by, items, job, labels, top=top) for by, items in largest.items()]
-
-
 def _ranking(
     by: str, rows: Rows, job: RankKernels, labels: Mapping[str, str], *, top: int
 ) -> Exhibit:
@@ -342,7 +337,7 @@ def _ranking(
     categories = [_category(item, job) for item in rows[:top]]
     found = kit.ranking(
         f"top_by_{by}",
-        [(labels.get(row.key[0], ""), n) for row, n in zip(rows, amounts, strict=True)],
+        [(labels[row.key[0]], n) for row, n in zip(rows, amounts, strict=True)],
         title=f"Kernels by {by}",
         caption=f"Shares of {of_all}.",
         amount=("time_us", "us") if is_time else ("launches", ""),
@@ -356,13 +351,15 @@ def _ranking(
     return replace(found, columns=(*found.columns, *more))
 
 
-def _table(exhibit_id: str, rows: Rows, job: RankKernels) -> Exhibit:
+def _table(exhibit_id: str, rows: Rows, job: RankKernels, labels: Mapping[str, str]) -> Exhibit:
     is_by_name = exhibit_id == BY_NAME
-    names = ("name",) if is_by_name else ("name", "shape")
+    names = [item.key[0] for item in rows]
     sums_ns = [item.sum_ns for item in rows]
     kernels_ns = sum(sums_ns)
     columns = [
-        *(_text(name, [item.key[at] for item in rows]) for at, name in enumerate(names)),
+        _text("name", names),
+        _text("short_name", [labels[name] for name in names]),
+        *([] if is_by_name else [_text("shape", [item.key[1] for item in rows])]),
         results.column("count", "", [item.count for item in rows], type=ColumnType.INT),
         *kit.floats(
             *(

@@ -18,6 +18,7 @@ from reportgen.views.values import (
     instant_scale,
     is_instant,
     is_moment,
+    named,
     shown_value,
 )
 
@@ -26,6 +27,7 @@ FIRST_ROWS = 10
 MOST_ROWS = 2_000
 MOST_CELLS = 2_400
 UNIT_COLUMN = "unit"
+SHORT_NAME = "short_name"
 _PARTS = frozenset({"part", "cause"})
 """Columns whose names may have special words."""
 UNBROKEN_UP_TO = 32
@@ -76,8 +78,9 @@ def table_of(
 ) -> TableInfo:
     """Return a ``table`` exhibit: every column that holds something, long ones folded.
 
-    A text column ``unit`` gives its row's numbers their unit and is not shown itself. ``file`` is
-    the JSON that holds all rows.
+    A text column ``unit`` gives its row's numbers their unit and is not shown itself. A column
+    ``short_name`` is shown in place of the first column, whose names then appear on hover.
+    ``file`` is the JSON that holds all rows.
     """
     n_rows = exhibit.n_rows
     shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, most_cells // max(len(exhibit.columns), 1)))
@@ -87,8 +90,13 @@ def table_of(
         for column in exhibit.columns
         if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
+    short_names = next((column.values for column in columns if column.name == SHORT_NAME), ())
+    columns = [column for column in columns if column.name != SHORT_NAME]
     day = _common_day(columns) if is_unix else None
     cells = [_cells(column, row_units, day, stop=shown, is_unix=is_unix) for column in columns]
+    if short_names:
+        pairs = zip(short_names[:shown], columns[0].values, strict=False)
+        cells[0] = [named(short, full) for short, full in pairs]
     rows = tuple(zip(*cells, strict=True))
     first = shown if shown <= WHOLE_UP_TO_ROWS else FIRST_ROWS
     hidden = f"{n_rows - shown:,} more rows are in {file}, under “{exhibit.id}”."

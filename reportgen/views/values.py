@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 
@@ -79,6 +79,13 @@ def shorten(text: str, *, most: int = _LONGEST_NAME) -> Shown:
     if len(whole) <= most:
         return Shown(text=whole)
     return Shown(text=cut_middle(whole, most), full=whole[:_LONGEST_HOVER])
+
+
+def named(name: Scalar, full_name: Scalar) -> Shown:
+    """Return a short name with the full one behind it, where there is one."""
+    shown = shorten(str(name))
+    full = clean(full_name) if isinstance(full_name, str) else ""
+    return replace(shown, full=full) if full and full != shown.text else shown
 
 
 def prose(text: str) -> str:

@@ -139,6 +139,7 @@ def test_short_names_are_different() -> None:
             "elementwise_kernel MulFunctor",
         ),
         ("void Kernel2(int)", "Kernel2"),
+        ("void <unnamed>::softmax_warp_forward<float, (int)7>(float *)", "softmax_warp_forward"),
     ],
 )
 def test_names_say_what_people_know(name: str, short: str) -> None:

@@ -190,3 +190,18 @@ def test_empty_bins_of_a_histogram_are_left_out_of_its_table_and_said():
     assert [row[2] for row in shown] == [f"{count:,}" for count in counts if count]
     assert 0 < len(shown) < len(counts)
     assert table.remark == "Empty bins are left out."
+
+
+def test_a_short_name_stands_in_place_of_the_first_column_with_the_whole_name_behind_it():
+    made = reports.drawn(
+        ExhibitKind.TABLE,
+        ("name", "", ["void at::native::kernel<float>(int)", "gemm"]),
+        ("short_name", "", ["kernel", "gemm"]),
+        ("sum_us", "us", [20.0, 5.0]),
+    )
+    table = table_of(made, is_unix=True, file=FILE)
+    assert [head.text for head in table.heads] == ["name", "sum"]
+    assert [(row[0].text, row[0].full) for row in table.rows] == [
+        ("kernel", "void at::native::kernel<float>(int)"),
+        ("gemm", ""),
+    ]

@@ -7,10 +7,18 @@ from dataclasses import dataclass, replace
 
 from reportgen.results import ColumnType, Exhibit, ExhibitKind
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.charts.shares import FULL_NAME, named
+from reportgen.views.charts.shares import FULL_NAME
 from reportgen.views.color_roles import PLAIN, Ink, hue_of, inks_of, inks_of_columns
 from reportgen.views.tables import MOST_CELLS, headings_of
-from reportgen.views.values import Shown, exact_name, format_value, heading_of, shorten, shown_value
+from reportgen.views.values import (
+    Shown,
+    exact_name,
+    format_value,
+    heading_of,
+    named,
+    shorten,
+    shown_value,
+)
 
 _LONE_BARS_PCT, _BARS_PCT = 50, 64
 _WHOLE_UP_TO_ROWS, _FIRST_ROWS = 20, 15

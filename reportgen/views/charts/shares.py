@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar, words_for
+from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, words_for
 from reportgen.text import format_pct, phase_words
-from reportgen.text_safety import clean
 from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import Ink, inks_of
 from reportgen.views.theme import N_SHADES
-from reportgen.views.values import Shown, exact_name, exactly, heading_of, shorten, shown_value
+from reportgen.views.values import Shown, exact_name, exactly, heading_of, named, shown_value
 
 FULL_NAME = "full_name"
 """A column of names whose short forms are the parts: shown where a part is pointed at."""
@@ -225,13 +224,6 @@ def info(exhibit: Exhibit) -> SharesInfo:
 
 def _amount_of(exhibit: Exhibit) -> Column:
     return next(item for item in exhibit.columns if item.name not in {"part", "pct", FULL_NAME})
-
-
-def named(name: Scalar, full_name: Scalar) -> Shown:
-    """Return a short name with the full one behind it, where there is one."""
-    shown = shorten(str(name))
-    full = clean(full_name) if isinstance(full_name, str) else ""
-    return replace(shown, full=full) if full and full != shown.text else shown
 
 
 def split(parts: Sequence[SharePart]) -> tuple[list[SharePart], list[SharePart]]:
