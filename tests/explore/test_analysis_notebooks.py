@@ -116,6 +116,9 @@ def expected_counts(job: Job) -> dict[str, tuple[Callable[[Any], int], int]]:
     def column(pattern: str) -> Callable[[Any], int]:
         return lambda shown: 0 if isinstance(shown, str) else numbers_of(shown, pattern)
 
+    def of_devices(name: str) -> Callable[[Any], int]:
+        return lambda shown: column(name)(shown[shown["nodeID"] != "all nodes"])
+
     def below_50(samples: pd.DataFrame) -> int:
         return int((samples["value"] < 50).sum())
 
@@ -125,8 +128,8 @@ def expected_counts(job: Job) -> dict[str, tuple[Callable[[Any], int], int]]:
         "phases": (rows, 3),
         "step-times": (column("count"), len(steps)),
         "step-histogram": (count_in, len(steps)),
-        "low-samples": (column("below_50"), below_50(gpu) + below_50(cpu)),
-        "low-samples-in-loop": (column("samples"), len(gpu_loop) + len(cpu_loop)),
+        "low-samples": (of_devices("below_50"), below_50(gpu) + below_50(cpu)),
+        "low-samples-in-loop": (of_devices("samples"), len(gpu_loop) + len(cpu_loop)),
         "low-moments": (rows, min(below_50(low_place), 7)),
         "gpu-histogram": (count_in, len(gpu)),
         "cpu-histogram": (count_in, len(cpu)),
