@@ -15,7 +15,7 @@ import numpy as np
 from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
 from reportgen.facts.intervals import overlaps_any
-from reportgen.facts.samples import means, present_values, sum_of, totals_of
+from reportgen.facts.samples import means, minutes_of, present_values, sum_of, totals_of
 from reportgen.facts.slow_steps import slow_steps_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.step_times import step_times_of
@@ -29,14 +29,12 @@ FASTEST_PCT = 10
 LEAST_LOAD_TICKS = 10
 """The mean of fewer samples says little about a stretch of time."""
 FLAT_RATIO = usage.NETWORK_BUSY_PCT / 100
-"""A rate that is in the median as close to its own maximum as a busy network is flat: it has
-reached a limit. Bursts and reading ahead leave the median of an unlimited rate far below."""
+"""A rate whose median in waits is so close to the mean of the same minutes is flat: the network
+goes on at its limit. Bursts and reading ahead leave the median of an unlimited rate far below. An
+earlier limit says nothing: networks of instances grow slower when their burst is used up."""
 STEADY_RATIO = 0.5
 """Loaders that hardly compute and do not wait for the disk wait for the network: they receive at
-least half of the maximum then, which holds what workers exchange in between as well."""
-SMOOTH_TICKS = 5
-"""Sent bytes are subtracted from received bytes, so samples scatter by the noise of both: the
-maximum is that of means over this many samples."""
+least half of that mean then, which holds what workers exchange in between as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +46,9 @@ class InputLoad:
         busy_cores, waiting_cores: how many computed, and waited for the disk instead, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
         flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
-            the 99th percentile of means in the loop; 0 where hardly anything is received.
-        disk_ratio: bytes per second that the disk delivered over the whole loop, by those while it
-            waited; 0 if unknown.
+            the mean of the same minutes, at most 1; 0 where hardly anything is received.
+        disk_ratio, network_ratio: bytes per second that the disk, and the network, delivered over
+            the whole loop, by those while it waited; 0 if unknown.
     """
 
     n_cores: int
@@ -60,6 +58,7 @@ class InputLoad:
     flat_ratio: float
     waited_ns: int = 0
     disk_ratio: float = 0.0
+    network_ratio: float = 0.0
 
     @property
     def waits_for_disk(self) -> bool:
@@ -148,6 +147,7 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
         hot_ratio=float(np.median(hot[is_within])) / n_cores,
         flat_ratio=_flat_ratio(system, is_within, in_loop),
         disk_ratio=_pace_ratio(sum_of(system, SeriesKind.READ_RATE), is_within, in_loop),
+        network_ratio=_pace_ratio(usage.input_bytes_per_s(system), is_within, in_loop),
     )
 
 
@@ -160,11 +160,12 @@ def _pace_ratio(rate: Floats, is_within: Mask, in_loop: Mask) -> float:
 
 def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:
     received = usage.input_bytes_per_s(system)
-    is_known = np.isfinite(received)
-    if int((is_within & is_known).sum()) < LEAST_LOAD_TICKS:
+    is_known = np.isfinite(received) & (is_within | in_loop)
+    waiting, every = is_within[is_known], received[is_known]
+    if int(waiting.sum()) < LEAST_LOAD_TICKS:
         return 0.0
-    middle = float(np.median(received[is_within & is_known]))
-    every = received[(is_within | in_loop) & is_known]
-    means = np.convolve(every, np.full(SMOOTH_TICKS, 1 / SMOOTH_TICKS), mode="valid")
-    most = max(float(np.percentile(means, usage.OWN_LIMIT_PCT)), middle)
-    return middle / most if middle >= usage.FLOOR_BYTES_PER_S else 0.0
+    stop = minutes_of(system.tick_ns[is_known]).stop
+    n = np.diff(stop, prepend=0)
+    around = np.repeat(np.add.reduceat(every, stop - n) / n, n)
+    middle, usual = np.median(every[waiting]), np.median(around[waiting])
+    return min(float(middle / usual), 1.0) if middle >= usage.FLOOR_BYTES_PER_S else 0.0

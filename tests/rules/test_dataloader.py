@@ -719,6 +719,19 @@ def test_what_workers_exchange_is_no_input() -> None:
     assert loud(bursts) == [("DL-1", Cause.TOO_FEW_LOADERS)]
 
 
+def test_a_network_is_at_its_limit_in_the_minutes_of_the_waits_whatever_it_did_before() -> None:
+    # For 100 s the loop needs 400 MB/s and waits for nothing, then 100 MB/s are all that comes.
+    rows = [*training(n_steps=100, loaders=4)]
+    rows += [_later(row, 100.0) for row in training(wait_s=0.5, n_steps=200, loaders=4)]
+    columns = {f"cpu{core}": [30.0] * 601 for core in range(8)}
+    columns["receive"] = [400e6] * 100 + [100e6] * 501
+    system = system_table(columns, start_s=START_S + 0.1, interval_s=1.0)
+
+    result = run(RULE, replace(node(rows, cores=8), system=system))
+
+    assert loud(result) == [("DL-1", Cause.NETWORK_INPUT)]
+
+
 def test_without_loader_processes_the_training_process_computes_what_it_waits_for() -> None:
     rows = training(wait_s=0.5, num_workers=0, n_steps=200)
 

@@ -336,16 +336,18 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
         return False
     cause, load = _cause_of(job, params), slowest_load(job.loop_load) if job.loop_load else None
     is_at_limit = load is not None and (
-        (cause is Cause.IO_WAIT and (load.waits_for_disk or _reads_on(job)))
+        (cause is Cause.IO_WAIT and load.waits_for_disk)
         or (cause is Cause.CPU_PREPROCESSING and load.is_full)
-        or (cause is Cause.NETWORK_INPUT and load.flat_ratio >= STEADY_RATIO)
+        or _reads_on(job, cause)
     )
     return job.is_habit or is_at_limit
 
 
-def _reads_on(job: NodeLoaders) -> bool:
-    """Return whether the disk delivers as much while the loop computes as while it waits."""
-    return slowest_load(job.load).disk_ratio >= STEADY_RATIO
+def _reads_on(job: NodeLoaders, cause: Cause) -> bool:
+    """Return whether what the loop waits for delivers half as much or more in the whole loop."""
+    load = slowest_load(job.load)
+    paces = {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}
+    return paces.get(cause, 0.0) >= STEADY_RATIO
 
 
 def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any) -> Finding:

@@ -54,8 +54,8 @@ WHY: Mapping[Cause, Why] = {
             disk.""",
     ),
     Cause.NETWORK_INPUT: Why(
-        text=""" While it waited, the node received data at a steady rate, {flat_pct:pct} of its own
-            maximum (median, without the data that it sent itself), and only
+        text=""" While it waited, the node received data at a steady rate, {flat_pct:pct} of the
+            mean of these minutes (median, without the data that it sent itself), and only
             {load.busy_cores:.1f} cores computed (mean): so the network limits the speed.""",
         advice="""Send less over the network: smaller or compressed records, a local copy or a cache
             of data that are read again; or take an instance with more network bandwidth.""",
