@@ -87,12 +87,9 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     | {Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING}
     | {Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN}
     | {Cause.SLOW_WORKER},
-    # Too many loaders slow the steps down while they all fill the queue at the start of an epoch.
-    # Where gradients are accumulated the others wait for a slow worker in every nth step.
-    Cause.PERIODIC_SLOW_STEPS: frozenset(
-        {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
-        | {Cause.LOADER_START}
-    ),
+    # Where gradients are accumulated the others wait for a slow worker in every nth step. A rhythm
+    # of waits, or of loaders that are set up, is one of the input.
+    Cause.PERIODIC_SLOW_STEPS: frozenset({Cause.SLOW_WORKER}),
     Cause.SLOWING_DOWN: frozenset({Cause.SLOW_WORKER}),
     # A GPU that is never used idles beside busy cores, whatever these do.
     Cause.HOST_BOUND: _INPUT

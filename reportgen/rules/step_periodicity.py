@@ -56,7 +56,8 @@ RECURS = kit.Message(
     exhibit="periods",
 )
 BATCHES_LATE = replace(RECURS, cause=results.Cause.SLOW_INPUT)
-"""Batches that come late in a rhythm, as from too few loader processes, are a matter of input."""
+"""Batches that come late in a rhythm, as from too few loader processes, are a matter of input; so
+are steps that are slow while loaders fill their queue."""
 UPDATE_ADVICE = """Nothing to do if gradients are accumulated: in these steps they are exchanged and
     the optimizer runs. Otherwise find what the script does {every}."""
 TOO_FEW = """Too few steps to find regular intervals: {longest:n} of one training process and phase
@@ -76,6 +77,7 @@ WHERE = {True: "in the pause before the next step", False: "within the step"}
 HIDDEN = """GPUs leave no more than {p.most_pct:pct} of the time unused (added up per sample), so
     these pauses cost no more."""
 LATE = "During most of it some training process waits for its batch."
+SET_UP = "They are the first ones behind a data loader that is set up, which fills its queue then."
 BURSTS = """Training has {p.num_workers} loader processes: their batches may come in bursts of as
     many, and whether the loop waited for them was not recorded for all steps."""
 AT_NETWORK = """In {pct:pct} of the samples inside them a GPU is idle while {node} receives data at
@@ -122,6 +124,7 @@ class Period:
         contrast: what was different in the slow part of all.
         most_ratio: the most that it can cost, as a share of the loop: pauses of the host cost what
             GPUs leave unused.
+        is_set_up: whether mostly the first two steps behind a loader that is set up are slow.
     """
 
     label: str = kit.col(name="period")
@@ -151,6 +154,7 @@ class Period:
     contrast: Contrast
     at_network: str
     most_ratio: float
+    is_set_up: bool = False
 
     @property
     def time_ratio(self) -> float:
@@ -216,7 +220,15 @@ def _periods(part: NodeProfile, slow: SlowSteps) -> Iterator[Period]:
     is_normal[slow.events.cycles] = False
     if not is_normal.any():
         is_normal[:] = True
-    found = [_period(part, steps, rhythm, is_normal) for rhythm in slow.rhythms]
+    is_set_up = np.diff(slow.times.stretch, prepend=slow.times.stretch[:1]) > 0
+    opens = is_set_up | np.roll(is_set_up, 1)
+    found = [
+        replace(
+            _period(part, steps, rhythm, is_normal),
+            is_set_up=bool(2 * opens[rhythm.events.row].sum() > rhythm.events.row.size),
+        )
+        for rhythm in slow.rhythms
+    ]
     labels = [item.label for item in found]
     for item in found:
         is_alone = labels.count(item.label) < 2
@@ -352,17 +364,20 @@ def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Findi
     hint = contrast.function_hint(kit.merge([period.contrast.contents for period in group.members]))
     by_loader = hint is not None and hint.work is WorkKind.LOADER
     nth = ordinal(round(main.period_steps))
+    is_loading = main.is_set_up and not main.is_between
     parts = (
         _rhythm(group),
         write(COST, p=main, where=WHERE[main.is_between]),
         write(HIDDEN, p=main) if main.cost_ratio < main.time_ratio else "",
         hint.text if hint else "",
         LATE if is_late and not by_loader else "",
+        SET_UP if is_loading else "",
         write(BURSTS, p=main) if main.is_burst else "",
         contrast.dip_text(main.contrast),
         main.at_network,
     )
-    message = BATCHES_LATE if by_loader or is_late or main.is_burst else RECURS
+    is_input = by_loader or is_late or main.is_burst or is_loading
+    message = BATCHES_LATE if is_input else RECURS
     is_short = main.period_steps <= SHORT_PERIOD
     is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
     advice = hint.advice if hint else LOAD_ADVICE if main.is_burst else None

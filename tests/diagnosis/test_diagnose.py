@@ -68,6 +68,14 @@ def test_a_slow_worker_explains_the_rhythm_of_those_that_wait_for_it(worker, exp
     assert (found["PERIOD-1"].symptom_of == ("STRAG-1",)) is explains
 
 
+@pytest.mark.parametrize("cause", [FEW, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT])
+def test_a_rhythm_without_waits_is_a_fault_beside_that_of_loading(cause: str) -> None:
+    rhythm = finding("PERIOD-1", Severity.WARNING, 0.1, cause=Cause.PERIODIC_SLOW_STEPS)
+
+    found = diagnosed(finding("DL-2", Severity.WARNING, 0.3, cause=cause), rhythm)
+    assert found["PERIOD-1"].symptom_of == ()
+
+
 def test_a_cause_is_as_severe_as_its_symptom() -> None:
     found = diagnosed(symptom(Severity.CRITICAL), finding("DL-1", Severity.WARNING, 0.5, cause=FEW))
 

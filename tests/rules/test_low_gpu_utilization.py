@@ -386,3 +386,25 @@ def test_a_steady_use_that_scatters_by_five_points_is_not_short_of_work() -> Non
     values = np.random.default_rng(3).normal(80.0, 5.0, 600).round().tolist()
 
     assert run(RULE, node(gpu0=values)).findings == ()
+
+
+@pytest.mark.parametrize(("early", "is_told"), [(10, True), (4, False)])
+def test_a_gpu_that_stops_before_the_others_is_told_though_all_idle_at_the_end(early, is_told):
+    """They all idle for the last 48 s, as while a model is uploaded; gpu1 for 60, or 24, s more."""
+    use, other = ([99.0] * (92 - n) + [0.0] * (8 + n) for n in (0, early))
+    found = finding(run(RULE, node(gpu0=use, gpu1=other)), "GPU-1")
+
+    assert (found is not None) is is_told
+    if found is not None:
+        assert found.where.device == "gpu1"
+        assert found.estimate is not None
+        assert found.estimate.share_ratio == pytest.approx(10 / 91 / 2, abs=1e-3)
+
+
+def test_the_cost_of_a_gpu_that_stops_is_known_beside_a_window_of_recorded_steps() -> None:
+    part = node(steps=(60, 120), gpu0=[99.0] * 100, gpu1=[99.0] * 60 + [0.0] * 40)
+    found = finding(run(RULE, part), "GPU-1")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(0.2, abs=0.01)

@@ -226,6 +226,19 @@ def test_a_loader_that_is_set_up_marks_an_epoch() -> None:
     assert "9 slow training cycles, one every 50 steps, counted anew in each epoch" in found.text
 
 
+@pytest.mark.parametrize(
+    ("place", "cause"), [(0, Cause.SLOW_INPUT), (50, Cause.PERIODIC_SLOW_STEPS)]
+)
+def test_steps_that_are_slow_behind_loaders_that_are_set_up_are_a_matter_of_input(place, cause):
+    duration_s = steady(700)
+    duration_s[100 + place :: 100] += 0.6
+    starts = {
+        step: [("after:DataLoaderIterInitialize", "DataLoaderIter::__init__", 0.001)]
+        for step in range(99, 700, 100)
+    }
+    assert only(run(RULE, job(duration_s, inside=starts))).cause == cause
+
+
 def test_a_slow_start_is_no_part_of_a_rhythm() -> None:
     duration_s = np.roll(every(50, 500, 0.5), 1)
     found = only(run(RULE, job(duration_s)))

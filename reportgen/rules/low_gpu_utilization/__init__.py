@@ -133,13 +133,16 @@ def _unused(
 
 
 def _ended(used: Sequence[GpuUtilization]) -> list[tuple[GpuUtilization, IdleEnd]]:
-    """Return the GPUs with an idle end; none where it is an ordinary end of the job."""
+    """Return the GPUs with an idle end; an ordinary end of the job, which all have, is none."""
     found = [(gpu, gpu.ended) for gpu in used if gpu.ended]
     is_long = any(
         end.length_ns > VERY_LONG_NS or (end.length_ns > LONG_NS and end.pct >= 100 * LONG_RATIO)
         for _, end in found
     )
-    return found if is_long or len(found) < len(used) else []
+    if is_long or len(found) < len(used):
+        return found
+    last_ns = max((gpu.last_work_ns for gpu in used), default=0)
+    return [(gpu, end) for gpu, end in found if end.is_long(until_ns=last_ns)]
 
 
 def _stopped(
@@ -150,8 +153,8 @@ def _stopped(
     Where all of them have an idle end, it counts as well.
     """
     worst, end = max(found, key=lambda pair: (pair[1].length_ns, pair[0].gpu))
-    first_ns = min(gpu.start_ns for gpu in used)
-    last_ns = max(gpu.end_ns for gpu in used)
+    first_ns = min(gpu.first_work_ns for gpu in used)
+    last_ns = max(gpu.last_work_ns for gpu in used)
     if len(found) == len(used):
         last_ns = max([last_ns, *(each.end_ns for _, each in found)])
     idle_ns = sum(max(min(each.end_ns, last_ns) - each.start_ns, 0) for _, each in found)

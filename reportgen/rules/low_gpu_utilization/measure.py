@@ -47,6 +47,12 @@ class IdleEnd:
     end_ns: int
     length_ns: int = derived(lambda end: end.end_ns - end.start_ns)
 
+    def is_long(self, *, until_ns: int) -> bool:
+        """Return whether the part of it that lies before an instant is long."""
+        part_ns = until_ns - self.start_ns
+        whole_ns = 100 * self.length_ns / self.pct
+        return part_ns > max(END_NS, LONG_END_RATIO * whole_ns)
+
 
 @row
 class GpuUtilization:
@@ -63,6 +69,7 @@ class GpuUtilization:
             I/O; 0 without idle samples.
         reached_pct: the utilization that more than a few samples reach (``usage.reached_pct``).
         start_ns, end_ns: of the working range.
+        first_work_ns, last_work_ns: its first and last sample of work.
         ended: its idle end, if it is long; the working range is without it.
     """
 
@@ -86,6 +93,8 @@ class GpuUtilization:
     hot_when_idle_pct: float
     start_ns: int
     end_ns: int
+    first_work_ns: int
+    last_work_ns: int
     ended: IdleEnd | None
     is_light: bool
 
@@ -131,6 +140,7 @@ def _measure_gpu(
     time_ns, values = series.time_ns, series.values
     idle_below = usage.UNTOUCHED_PCT if is_light else params.threshold_p5
     work, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
+    n_before, n_after = samples.idle_edges(values, idle_below=idle_below)
     working = values[work]
     is_idle = working < idle_below
     hot = usage.is_host_hot(part.system)[series.is_there][work][is_idle]
@@ -154,6 +164,8 @@ def _measure_gpu(
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         start_ns=int(time_ns[work][0]),
         end_ns=int(time_ns[work][-1]),
+        first_work_ns=int(time_ns[n_before]),
+        last_work_ns=int(time_ns[-1 - n_after]),
         ended=ended,
         is_light=is_light,
     )
@@ -189,9 +201,11 @@ def _work_of(
     first, n_after = samples.idle_edges(series.values, idle_below=idle_below)
     last, ended = size - 1 - n_after, None
     stop, length_ns, whole_ns = last + 1, int(time_ns[-1] - time_ns[last]), int(np.ptp(time_ns))
-    if length_ns > max(END_NS, LONG_END_RATIO * whole_ns):
+    if length_ns:
         pct = 100 * length_ns / whole_ns
         ended = IdleEnd(pct=pct, start_ns=int(time_ns[last]), end_ns=int(time_ns[-1]))
+    if ended and not ended.is_long(until_ns=ended.end_ns):
+        ended = None
     if loop_ns is not None:
         first, stop = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
         if ended and last >= first:
