@@ -334,7 +334,7 @@ class Job:
             n_kept = sum(other.n_spans for other in self._spans.values())
             if n_kept + spans.n_spans <= _MOST_KEPT_SPANS:
                 self._spans[key] = spans
-        return spans if part.kept is None else cut_spans(spans, part.kept)
+        return cut_spans(spans, part.kept)
 
 
 def _is_cut(*asked: object) -> bool:

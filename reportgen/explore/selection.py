@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reportgen.errors import ConfigError
 from reportgen.profile import SpanTable, TimeRange
+from reportgen.profile.spans import where_word
 from reportgen.units import NS_PER_S, NS_PER_US, parse_instant
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def spans_wanted(
 ) -> NDArray[np.bool_]:
     """Return an (n,) mask of the events that are wanted by name, phase and step number."""
     words, code = spans.called()
-    wanted = _mask(words, names)[code] & _mask(spans.phases, phases)[spans.phase]
+    wanted = where_word(code, words, names) & where_word(spans.phase, spans.phases, phases)
     if steps is not None:
         wanted &= (spans.step >= steps[0]) & (spans.step <= steps[1])
     return wanted
@@ -145,7 +146,3 @@ def _ns_of(instant: Instant, origin_us: int) -> int:
     if has_clock and time_s and not _CLOCK_S[0] <= abs(time_s) < _CLOCK_S[1]:
         raise _UnclearError("Unix seconds of this job have ten digits; microseconds are an int")
     return round(time_s * NS_PER_S)
-
-
-def _mask(words: Sequence[str], accepts: _Accepts) -> NDArray[np.bool_]:
-    return np.array([accepts(word) for word in words], dtype=np.bool_)

@@ -141,7 +141,7 @@ def monitored_rows(
     for file, found in zip(ref.files, read, strict=True):
         ahead_s = ref.utc_offset_s or 0 if found.is_local else 0
         rows = _rows_of(found, codes, file.key, problems, ahead_s=ahead_s)
-        parts.append(rows if ref.kept is None else cut_rows(rows, ref.kept))
+        parts.append(cut_rows(rows, ref.kept))
         if on_progress is not None:
             on_progress(rows.n_rows, file.size_bytes)
     rows, n_twice = drop_duplicates(join_rows(parts))
@@ -183,8 +183,7 @@ def _cut(progress: Progress, kept: TimeRange | None) -> Progress:
 
 
 def _inside(time_ns: Integers, values: Floats, kept: TimeRange) -> tuple[Integers, Floats]:
-    most_ns = np.iinfo(np.int64).max if kept.to_ns is None else kept.to_ns
-    is_inside = (time_ns >= (kept.from_ns or 0)) & (time_ns <= most_ns)
+    is_inside = kept.meets(time_ns, time_ns)
     return time_ns[is_inside], values[is_inside]
 
 

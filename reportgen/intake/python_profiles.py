@@ -73,11 +73,8 @@ def read_python(ref: PartRef, location: Location, problems: Diagnostics) -> Pyth
 
 
 def _overlaps(interval: ProfileInterval, kept: TimeRange | None) -> bool:
-    if kept is None:
-        return True
-    start_ns, end_ns = (moment.time_us * NS_PER_US for moment in (interval.start, interval.end))
-    is_late = kept.from_ns is None or end_ns >= kept.from_ns
-    return is_late and (kept.to_ns is None or start_ns <= kept.to_ns)
+    edges_ns = (moment.time_us * NS_PER_US for moment in (interval.start, interval.end))
+    return kept is None or bool(kept.meets(*edges_ns))
 
 
 _Named = tuple[FileRef, ProfileKey]

@@ -56,8 +56,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     clock = ref.job.clock
     spans = read_spans(timelines, problems, system=whole, clock=clock, on_progress=on_progress)
     spans = _from_first_event(spans, ref)
-    if kept is not None:
-        spans = cut_spans(spans, kept)
+    spans = cut_spans(spans, kept)
     system, spans = without_profiled(system, with_whole_steps(spans, ref.recorded), ref.recorded)
     python = read_python(ref, location, problems)
     ahead_ns = ahead_of(ref)
@@ -83,7 +82,7 @@ def read_events(ref: PartRef, problems: Diagnostics | None = None) -> SpanTable:
     extent = uncut_extent(empty_system(), system_files(ref, location))
     spans = read_spans(_event_files(ref, location), problems, system=extent, clock=ref.job.clock)
     spans = _from_first_event(spans, ref)
-    spans = spans if ref.kept is None else cut_spans(spans, ref.kept)
+    spans = cut_spans(spans, ref.kept)
     return moved_spans(spans, ahead_of(ref))
 
 

@@ -15,10 +15,10 @@ from reportgen.intake.monitoring import is_monitored, monitored_rows
 from reportgen.intake.node_clocks import ahead_of, on_own_clock
 from reportgen.intake.read import system_files
 from reportgen.intake.system import valid_blocks
-from reportgen.intake.ticks import Rows, join_rows, no_rows
+from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.profile import PartRef, Series, SourceNote
-from reportgen.units import NS_PER_US, US_PER_S
+from reportgen.units import NS_PER_S, NS_PER_US
 
 Wants = Callable[[Series], bool]
 """Whether the samples of a series are kept."""
@@ -73,29 +73,19 @@ def _table(rows: Rows, series: Sequence[Series], problems: Diagnostics) -> Sampl
 
 
 def _may_hold(ref: PartRef, file: SystemFile) -> bool:
-    kept, minute_us = ref.kept, file.minute_s * US_PER_S
-    if kept is None:
-        return True
-    margin_us = _MARGIN_LENGTHS * file.length_s * US_PER_S
-    is_late = kept.to_ns is not None and minute_us - margin_us > kept.to_ns // 1000
-    is_early = kept.from_ns is not None and minute_us + margin_us < kept.from_ns // 1000
-    return not (is_late or is_early)
+    margin_s = _MARGIN_LENGTHS * file.length_s
+    first_ns, last_ns = (NS_PER_S * (file.minute_s + at_s) for at_s in (-margin_s, margin_s))
+    return ref.kept is None or bool(ref.kept.meets(first_ns, last_ns))
 
 
 def _wanted(rows: Rows, series: Sequence[Series], wants: Wants | None, ref: PartRef) -> Rows:
     if wants is not None:
         is_wanted = np.array([wants(item) for item in series], dtype=np.bool_)
         rows = rows.where(is_wanted[rows.code]) if rows.n_rows else rows
-    return rows if ref.kept is None else cut_rows(rows, ref.kept)
+    return cut_rows(rows, ref.kept)
 
 
 def _in_order(rows: Rows) -> Rows:
     """Sort by time and series; of several samples of a series at an instant the least stays."""
-    order = np.lexsort((rows.code, rows.time_us))
-    rows = rows.where(order)
-    is_new = np.ones(rows.n_rows, dtype=np.bool_)
-    same = (rows.time_us[1:] == rows.time_us[:-1]) & (rows.code[1:] == rows.code[:-1])
-    is_new[1:] = ~same
-    if is_new.all():
-        return rows
-    return rows.where(np.lexsort((rows.value, rows.code, rows.time_us))).where(is_new)
+    rows, _ = drop_duplicates(rows)
+    return rows.where(np.argsort(rows.time_us, kind="stable"))

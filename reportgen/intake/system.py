@@ -70,7 +70,7 @@ def read_system(
     for block, rows in valid_blocks(in_order, codes, problems):
         n_read += len(block)
         next_start_us = in_order[n_read].minute_s * US_PER_S if n_read < len(in_order) else None
-        in_range = rows if kept is None else cut_rows(rows, kept)
+        in_range = cut_rows(rows, kept)
         builder.add(in_range, codes.series, next_start_us=next_start_us)
         if on_progress is not None:
             on_progress(rows.n_rows, sum(file.size_bytes for file in block))

@@ -17,23 +17,20 @@ from reportgen.units import NS_PER_S, NS_PER_US
 _ALWAYS_NS = 1 << 62
 
 
-def cut_rows(rows: Rows, kept: TimeRange) -> Rows:
-    """Return the samples in a range, both ends included."""
-    inside = np.ones(rows.time_us.shape, dtype=np.bool_)
-    if kept.from_ns is not None:
-        inside &= rows.time_us >= -(-kept.from_ns // NS_PER_US)
-    if kept.to_ns is not None:
-        inside &= rows.time_us <= kept.to_ns // NS_PER_US
+def cut_rows(rows: Rows, kept: TimeRange | None) -> Rows:
+    """Return the samples in a range, both ends included; without a range all of them."""
+    if kept is None:
+        return rows
+    time_ns = rows.time_us * NS_PER_US
+    inside = kept.meets(time_ns, time_ns)
     return rows if inside.all() else rows.where(inside)
 
 
-def cut_spans(spans: SpanTable, kept: TimeRange) -> SpanTable:
-    """Return the events that overlap a range, each with its full length."""
-    inside = np.ones(spans.start_ns.shape, dtype=np.bool_)
-    if kept.from_ns is not None:
-        inside &= spans.end_ns >= kept.from_ns
-    if kept.to_ns is not None:
-        inside &= spans.start_ns <= kept.to_ns
+def cut_spans(spans: SpanTable, kept: TimeRange | None) -> SpanTable:
+    """Return the events that overlap a range, in full length; without a range all of them."""
+    if kept is None:
+        return spans
+    inside = kept.meets(spans.start_ns, spans.end_ns)
     return spans if inside.all() else spans.where(inside)
 
 

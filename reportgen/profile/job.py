@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType
+from typing import Any, NewType
 
 from reportgen.profile.memo import Memo
 from reportgen.profile.monitoring import Monitoring
@@ -17,6 +17,8 @@ from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.units import iso_utc
 
 NodeId = NewType("NodeId", str)
+_ALWAYS_NS = (1 << 63) - 1
+"""The latest time that int64 holds, in the year 2262."""
 
 
 class Clock(StrEnum):
@@ -102,6 +104,14 @@ class TimeRange:
         begin = "the start" if self.from_ns is None else iso_utc(self.from_ns)
         end = "the end" if self.to_ns is None else iso_utc(self.to_ns)
         return f"{begin} to {end}"
+
+    def meets(self, start_ns: Any, end_ns: Any) -> Any:
+        """Return whether each stretch of time lies in it at least in part; an instant has one end.
+
+        Edge cases: numbers give a truth value, (n,) arrays a mask.
+        """
+        low_ns = -_ALWAYS_NS if self.from_ns is None else self.from_ns
+        return (end_ns >= low_ns) & (start_ns <= (_ALWAYS_NS if self.to_ns is None else self.to_ns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
