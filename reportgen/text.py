@@ -102,6 +102,12 @@ def join_names(names: Sequence[str], *, most: int = 3) -> str:
     return "".join(names)
 
 
+def list_names(names: Sequence[str], *, most: int = 3) -> str:
+    """List the first few, for a place that is no sentence: ``algo-1, algo-2 and 62 more``."""
+    listed = ", ".join(names[:most])
+    return f"{listed} and {len(names) - most:,} more" if len(names) > most else listed
+
+
 def format_place(node: str, device: str) -> str:
     """Name a device: ``gpu1 on algo-2``."""
     return f"{device} on {node}"

@@ -33,7 +33,7 @@ from reportgen.errors import WouldOverwriteError, writing
 from reportgen.text_safety import TerminalFormatter
 
 if TYPE_CHECKING:
-    from reportgen.pipeline import MadeReport
+    from reportgen.pipeline.options import MadeReport
     from reportgen.report import Report
     from reportgen.results import Finding
 
@@ -233,13 +233,9 @@ def command(
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
     if opens and "html" not in formats:
         raise click.UsageError("--open needs the page; add html to --format.")
-    from reportgen.pipeline import (
-        Options,
-        OutputFormat,
-        TimelineDetail,
-        make_remote_report,
-        make_report,
-    )
+    from reportgen.pipeline.make import make_report
+    from reportgen.pipeline.options import Options, OutputFormat, TimelineDetail
+    from reportgen.pipeline.remote import make_remote_report
 
     options = Options(
         path=path,

@@ -84,8 +84,8 @@ def command(
     """
     if len(paths) != (1 if baseline is not None else 2):
         raise click.UsageError("Give two paths, BEFORE and AFTER, or --baseline and one path.")
-    from reportgen.pipeline import OutputFormat
     from reportgen.pipeline.compare import CompareOptions, make_comparison
+    from reportgen.pipeline.options import OutputFormat
 
     wanted = _gates(conditions)
     options = CompareOptions(

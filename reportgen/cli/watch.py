@@ -51,7 +51,7 @@ def command(
     has data; whoever reads it sees the old page or the new one. Of a bucket only what is new is
     fetched, into a copy among the temporary files. The path of the page is printed to stdout once.
     """
-    from reportgen.pipeline import Options
+    from reportgen.pipeline.options import Options
     from reportgen.pipeline.watch import WatchOptions, watch
     from reportgen.record.session import report_folder
     from reportgen.storage import is_remote

@@ -65,17 +65,17 @@ class Run:
 
 def run_of(report: Report, *, label: str) -> Run:
     """Return one side of a comparison."""
-    tables = [table for result in report.results.values() for table in result.data]
     budget = [
         unpack(table)
-        for table in tables
+        for result in report.results.values()
+        for table in result.data
         if table.id == "gpu_time_budget" and table.of.get("rows") == "steps"
     ]
     return Run(
         label=label,
         report=report,
         kind=data_kind(report.results),
-        steps=_training_steps(training_tables(tables)),
+        steps=_training_steps(training_tables(report.results.values())),
         budget=tuple(budget),
     )
 

@@ -24,6 +24,7 @@ from reportgen.formats.wandb import WANDB_RUNS
 from reportgen.intake.listing import MAX_DEPTH, NOTHING, PICKLE, ClaimedObject, Listing
 from reportgen.plain_files import LINK
 from reportgen.storage import Location, ObjectInfo
+from reportgen.text import list_names
 
 _RECORDING = re.compile(r".*\.(?:nsys-rep|qdrep|qdstrm)")
 """Recordings of Nsight Systems: only ``nsys`` itself reads these; its exports of them are read."""
@@ -132,8 +133,7 @@ def _run_name(location: Location, found: Sequence[ClaimedObject]) -> str:
 
 def several(what: str, path: str, folders: Sequence[str], *, hint: str) -> AmbiguousJobError:
     """Return the error of a path with several jobs; ``{listed}`` of ``what`` are the first ten."""
-    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
-    listed += f" and {len(folders) - 10} more" if len(folders) > 10 else ""
+    listed = list_names([printable(folder) or "." for folder in folders], most=10)
     message = what.replace("{listed}", listed)
     return AmbiguousJobError(message, hint=hint, path=path, jobs=tuple(folders))
 

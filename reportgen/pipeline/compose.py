@@ -256,7 +256,7 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
     p50_s, steps_per_s = steps.get("step_p50_s"), steps.get("steps_per_s")
     traced = _metrics(by_id, _TRACED_STEPS)
     traced_us, on_gpu_us = traced.get("step_p50_us"), traced.get("step_gpu_span_p50_us")
-    tables = training_tables([table for result in results for table in result.data])
+    tables = training_tables(results)
     medians_s = [float(np.median(cycle_ns(unpack(table)))) / NS_PER_S for table in tables]
     period_s = float(np.median(medians_s)) if medians_s else None
     if traced_us:  # the periods of a trace hold the time between its steps

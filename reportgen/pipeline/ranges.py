@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from reportgen.arrays import Instants
 from reportgen.errors import LocationError
 from reportgen.intake import cut_job, read
+from reportgen.merging import greatest, least
 from reportgen.pipeline.measuring import MeasuringTask
 from reportgen.pipeline.options import Watcher, timed
 from reportgen.pipeline.wanted import Wanted
@@ -41,17 +40,13 @@ def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
     first, last = wanted.steps
     found = [_steps_of(part) for part in job.parts]
     kept = range_of_steps(found, first=first, last=last)
-    parts = list(cut_job(job, kept).parts)
-    for place, (number, start_ns, end_ns) in enumerate(found):
-        is_own = (number >= (first or 0)) & (number <= (number if last is None else last))
-        if parts[place].rank is not None and is_own.any():
-            node_range = TimeRange(
-                from_ns=int(start_ns[is_own].min()), to_ns=int(end_ns[is_own].max())
-            )
-            parts[place] = replace(parts[place], kept=node_range)
+    parts = tuple(
+        replace(part, kept=kept if part.rank is None else _time_of(steps, first, last) or kept)
+        for part, steps in zip(job.parts, found, strict=True)
+    )
     begin = "the first step" if first is None else f"step {first}"
     end = "the last step" if last is None else f"step {last}"
-    return replace(job, parts=tuple(parts)), f"{begin} to {end}, {kept.text}"
+    return replace(job, parts=parts), f"{begin} to {end}, {kept.text}"
 
 
 def numbered_steps(spans: SpanTable) -> StepTimes:
@@ -69,25 +64,25 @@ def range_of_steps(parts: Sequence[StepTimes], *, first: int | None, last: int |
     Raises:
         LocationError: the job has no such step; the message says which it has.
     """
-    numbers: list[int] = []
-    starts_ns: list[int] = []
-    ends_ns: list[int] = []
-    for step, start_ns, end_ns in parts:
-        if step.size:
-            numbers += [int(step.min()), int(step.max())]
-        wanted = np.ones(step.shape, dtype=np.bool_)
-        if first is not None:
-            wanted &= step >= first
-        if last is not None:
-            wanted &= step <= last
-        if wanted.any():
-            starts_ns.append(int(start_ns[wanted].min()))
-            ends_ns.append(int(end_ns[wanted].max()))
-    if not starts_ns:
+    known = [kept for steps in parts if (kept := _time_of(steps, first, last))]
+    if not known:
+        numbers = [one for number, *_ in parts for one in number.tolist()]
         seen = f"its steps are {min(numbers)} to {max(numbers)}" if numbers else "it has no steps"
         wish = f"{'' if first is None else first}:{'' if last is None else last}"
         raise LocationError(f"The job has no step in --steps {wish}: {seen}.")
-    return TimeRange(from_ns=min(starts_ns), to_ns=max(ends_ns))
+    return TimeRange(
+        from_ns=least(kept.from_ns for kept in known), to_ns=greatest(kept.to_ns for kept in known)
+    )
+
+
+def _time_of(steps: StepTimes, first: int | None, last: int | None) -> TimeRange | None:
+    """Return the time of the wanted ones of some steps, ``None`` without any."""
+    number, start_ns, end_ns = steps
+    is_wanted = number >= (number if first is None else first)
+    is_wanted &= number <= (number if last is None else last)
+    if not is_wanted.any():
+        return None
+    return TimeRange(from_ns=int(start_ns[is_wanted].min()), to_ns=int(end_ns[is_wanted].max()))
 
 
 def _steps_of(part: PartRef) -> StepTimes:

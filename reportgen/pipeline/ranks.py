@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from reportgen.pipeline.work import Measured
 from reportgen.profile import Clock, JobProfile, SourceNote
 from reportgen.report import Extent, join_extents
-from reportgen.text import format_count
+from reportgen.text import format_count, list_names
 from reportgen.units import iso_utc
 
 _MOST_NAMED = 8
@@ -76,9 +76,7 @@ def _on_clocks(ranks: Sequence[Measured], nodes: Extent) -> Iterator[str]:
 
 
 def _names(parts: Sequence[Measured]) -> str:
-    listed = ", ".join(part.node for part in parts[:_MOST_NAMED])
-    more = len(parts) - _MOST_NAMED
-    return f"{listed} and {format_count(more)} more" if more > 0 else listed
+    return list_names([part.node for part in parts], most=_MOST_NAMED)
 
 
 def _has_events(part: Measured) -> bool:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.results import PackedTable
+from reportgen.results import PackedTable, RuleResult
 
 _PREFERRED = ("TRAIN", "GLOBAL")
 """Phases that stand for the training, the better one first; any other comes after them."""
 _EVALUATION = "EVAL"
 
 
-def training_tables(tables: Sequence[PackedTable]) -> list[PackedTable]:
+def training_tables(results: Iterable[RuleResult]) -> list[PackedTable]:
     """Return the steps of the phase that stands for the training, of each worker with the most."""
+    tables = (table for result in results for table in result.data)
     steps = [table for table in tables if table.id == "steps" and table.n_rows]
     phase = min(map(phase_of, steps), key=_preference, default=None)
     of_phase = [table for table in steps if phase_of(table) == phase]

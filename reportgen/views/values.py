@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 
 from reportgen.results import Column, ColumnType, Scalar
-from reportgen.text import format_bytes, format_count, format_duration, format_pct
+from reportgen.text import format_bytes, format_count, format_duration, format_pct, list_names
 from reportgen.text_safety import clean, cut_middle
 
 ABSENT = "–"
@@ -95,8 +95,7 @@ def prose(text: str) -> str:
 
 def format_names(names: Sequence[str], *, most: int = 3) -> str:
     """List the first few names: ``algo-1, algo-2 and 62 more``."""
-    listed = ", ".join(shorten(name, most=_LONGEST_LISTED).text for name in names[:most])
-    return f"{listed} and {len(names) - most:,} more" if len(names) > most else listed
+    return list_names([shorten(name, most=_LONGEST_LISTED).text for name in names], most=most)
 
 
 def plot_label(text: str, *, most: int = _LONGEST_LABEL) -> str:

@@ -102,7 +102,7 @@ def crash_of(report: Report) -> str:
     said = f"The job ended with exit code {named}" if codes else "The job failed"
     if report.job.range:
         return f"{said}."
-    tables = training_tables([table for it in report.results.values() for table in it.data])
+    tables = training_tables(report.results.values())
     if tables:
         last = " (the last one recorded)" if max(codes, default=0) > _KILLED_BY else ""
         said = f"{said} after step {tables[0].n_measured:,}{last}"
@@ -138,20 +138,8 @@ def _what_it_wins(finding: Finding, report: Report) -> str:
     return f"{cause} could make {what} at most {gain:.2f}× faster."
 
 
-def severity_counts(report: Report) -> dict[str, int]:
-    """Return how many findings there are of each severity, worst first, zeros included."""
-    counts = Counter(item.finding.severity for item in report.findings)
-    return {severity.value: counts[severity] for severity in Severity}
-
-
-def status_counts(report: Report) -> dict[Status, int]:
-    """Return how many rules ended in each status."""
-    counts = Counter(entry.status for entry in report.rules.values())
-    return {status: counts[status] for status in Status}
-
-
 def _without_faults(report: Report) -> ReportVerdict:
-    counts = status_counts(report)
+    counts = Counter(entry.status for entry in report.rules.values())
     looked = counts[Status.OK] + counts[Status.TRIGGERED]
     unlooked = sum(
         entry.status in {Status.SKIPPED, Status.FAILED} and is_applicable(rule_id, report)
@@ -220,11 +208,12 @@ def _among(top: Finding, report: Report) -> str:
     n_findings = len(report.findings)
     if n_findings == 1:
         return "It is the only finding."
-    plurals = {"warning": "warnings"}
+    counts = Counter(item.finding.severity for item in report.findings)
+    plurals = {Severity.WARNING: "warnings"}
     counted = ", ".join(
-        plural(count, word, plurals.get(word, word))
-        for word, count in severity_counts(report).items()
-        if count
+        plural(counts[one], one.value, plurals.get(one, one.value))
+        for one in Severity
+        if counts[one]
     )
     n_effects = sum(top.id in item.finding.symptom_of for item in report.findings)
     effects = plural(n_effects, "is probably an effect of it", "are probably effects of it")
@@ -233,7 +222,7 @@ def _among(top: Finding, report: Report) -> str:
 
 
 def _unlooked(report: Report) -> str:
-    n_failed = status_counts(report)[Status.FAILED]
+    n_failed = sum(entry.status is Status.FAILED for entry in report.rules.values())
     texts = [f"{plural(n_failed, 'check')} failed."] if n_failed else []
     unlooked = counts_of_unlooked(report)
     return " ".join([*texts, f"Not checked: {', '.join(unlooked)}." if unlooked else ""]).strip()

@@ -18,7 +18,8 @@ from reportgen import views
 from reportgen.assets import notebook_path
 from reportgen.explore import Job, statistics
 from reportgen.explore.notebook import NOT_RECORDED
-from reportgen.pipeline import Options, make_report
+from reportgen.pipeline.make import make_report
+from reportgen.pipeline.options import Options
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
 from tests.builders import Quiet

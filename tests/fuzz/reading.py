@@ -16,7 +16,8 @@ from reportgen import views
 from reportgen.cli.settings import read_settings
 from reportgen.errors import ReportgenError
 from reportgen.intake import system
-from reportgen.pipeline import Options, make_report
+from reportgen.pipeline.make import make_report
+from reportgen.pipeline.options import Options
 from reportgen.report import Report
 from reportgen.rules import registry
 from reportgen.store import OUTPUT_FOLDER

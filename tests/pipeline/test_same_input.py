@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from reportgen.errors import WouldOverwriteError
-from reportgen.pipeline import Options, OutputFormat, make_report, measuring
+from reportgen.pipeline import measuring
+from reportgen.pipeline.make import make_report
+from reportgen.pipeline.options import Options, OutputFormat
 from reportgen.pipeline.wanted import wanted_range
 from reportgen.pipeline.work import work_on
 from tests.builders import Quiet, write_system

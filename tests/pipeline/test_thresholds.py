@@ -11,7 +11,8 @@ import pytest
 import reportgen
 from reportgen.assets import notebook_path
 from reportgen.errors import ConfigError
-from reportgen.pipeline import Options, OutputFormat, make_report
+from reportgen.pipeline.make import make_report
+from reportgen.pipeline.options import Options, OutputFormat
 from reportgen.report import Report
 from reportgen.results import RuleId
 from reportgen.store import OUTPUT_FOLDER

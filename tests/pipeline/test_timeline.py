@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reportgen.errors import WouldOverwriteError
-from reportgen.pipeline import Options, TimelineDetail, make_report
-from reportgen.pipeline.options import OutputFormat
+from reportgen.pipeline.make import make_report
+from reportgen.pipeline.options import Options, OutputFormat, TimelineDetail
 from reportgen.pipeline.wanted import wanted_range
 from reportgen.report import Report
 from reportgen.results import RuleId

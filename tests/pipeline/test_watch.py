@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reportgen.errors import LocationError
-from reportgen.pipeline import Options, OutputFormat
 from reportgen.pipeline import watch as watch_module
+from reportgen.pipeline.options import Options, OutputFormat
 from reportgen.pipeline.watch import WatchOptions, watch
 from reportgen.storage import ObjectInfo, open_location
 from tests.builders import START_S, Quiet, system_line, write_end_marker, write_minute

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reportgen.results import Exhibit
+from reportgen.text import list_names
 from reportgen.views.charts.arrays import float64
 from reportgen.views.tables import MOST_CELLS
 from reportgen.views.values import (
@@ -196,9 +197,8 @@ def drawn(
     **parts: object,
 ) -> Drawing:
     """Return a drawing; its text alternative says its kind and the names that it compares."""
-    listed = ", ".join(heading_of(name) for name in names[:6])
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    about = f" of {listed}{more}" if listed else ""
+    listed = list_names([heading_of(name) for name in names], most=6)
+    about = f" of {listed}" if listed else ""
     return Drawing(
         figure={"data": traces, "layout": layout(**parts)},
         height_px=height_px,

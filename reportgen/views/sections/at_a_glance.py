@@ -145,8 +145,7 @@ _STATES = {
 
 def _steps(report: Report, cards: dict[str, list[Piece]]) -> Fact:
     """Return the training steps of a process; of results without them those of the cards."""
-    tables = [table for result in report.results.values() for table in result.data]
-    training = training_tables(tables)
+    training = training_tables(report.results.values())
     if training:
         n_workers = len(training)
         note = f"in each of {plural(n_workers, 'training process', 'training processes')}"

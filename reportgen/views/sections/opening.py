@@ -52,7 +52,9 @@ def header(report: Report) -> PageSection:
         facts=facts_of(report),
         running_until=report.job.running_until,
         warning=f"Part of the input could not be used: {losses}." if losses else "",
-        faults=_faults(cards, report) if is_on_dashboard else _faults_of(cards[1:]),
+        faults=_faults_of(cards, first=int(named is not None))
+        if is_on_dashboard
+        else _faults_of(cards[1:]),
         **({} if is_on_dashboard else _findings_of(cards[:1])),
         has_dashboard=is_on_dashboard,
         has_more=len(cards) > 1,
@@ -86,13 +88,8 @@ def _findings_of(cards: Sequence[Card]) -> dict[str, object]:
     }
 
 
-def _faults(cards: Sequence[Card], report: Report) -> list[Card]:
-    """Return further faults and gains, for lines below the verdict, which names one."""
-    is_named = named_finding(report) is not None
-    return _faults_of(cards, first=int(is_named))
-
-
 def _faults_of(cards: Sequence[Card], *, first: int = 0) -> list[Card]:
+    """Return further faults and gains, for lines below the verdict, which names one."""
     faults = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
     return faults[first : CARDS_AT_ONCE + first]
 
