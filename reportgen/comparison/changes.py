@@ -159,7 +159,10 @@ def _change(
     before, after = (side.get(finding_id, []) for side in sides)
     some = (after or before)[0]
     shares = [_worst_share([item.finding for item in side]) for side in (before, after)]
-    ranks = [_worst([item.finding for item in side]) for side in (before, after)]
+    ranks = [
+        min((item.finding.severity for item in side), key=_ORDER.index, default=None)
+        for side in (before, after)
+    ]
     holder, other = reports if before else reports[::-1]
     if before and after:
         state = _state(shares, ranks)
@@ -201,10 +204,6 @@ def _has_place(report: Report, items: Sequence[RankedFinding], holder: Report) -
     """Return whether a report has data of a place of findings; nodes may be called otherwise."""
     nodes = {item.finding.where.node for item in items}
     return len(report.nodes) >= len(holder.nodes) or not nodes.isdisjoint({None, *report.nodes})
-
-
-def _worst(findings: Sequence[Finding]) -> Severity | None:
-    return min((item.severity for item in findings), key=_ORDER.index, default=None)
 
 
 def _worst_share(findings: Sequence[Finding]) -> float | None:

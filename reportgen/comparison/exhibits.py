@@ -142,18 +142,17 @@ def moved(comparison: Comparison) -> tuple[Exhibit, ...]:
     return (*found[:1], *(replace(item, depth=Depth.FOLDED) for item in found[1:]))
 
 
-def _unit_of(kind: str) -> str:
-    return "of one call" if kind.startswith("call") else "per step and rank"
-
-
 def _moved(kind: str, rows: Sequence[Moved]) -> tuple[Exhibit, ...]:
-    shown = rows[:MOST_MOVED]
+    shown, per = (
+        rows[:MOST_MOVED],
+        "of one call" if kind.startswith("call") else "per step and rank",
+    )
     rest = f" These are the first of {plural(len(rows), 'row')}." if rows[MOST_MOVED:] else ""
     columns = (*_texts_of(shown, "name", "operator"), *_numbers_of(shown, *_OF_MOVED))
     return _table(
         f"moved_{kind.replace(' ', '_')}",
         f"Time by {kind}",
-        f"Times {_unit_of(kind)}, the largest change first. Rows without a time before or "
+        f"Times {per}, the largest change first. Rows without a time before or "
         f"after are of one job only: they may be renamed or replaced.{rest}",
         *(column for column in columns if set(column.values) != {None}),
     )

@@ -62,7 +62,10 @@ def index_of(rows: Collection[JobRow]) -> Index:
     The order is by waste, by what the first finding may save, the newest first, by name and path.
     """
     jobs = sorted(rows, key=lambda row: (row.job, row.path))
-    jobs.sort(key=_rank_of, reverse=True)
+    jobs.sort(
+        key=lambda row: (row.wasted_gpu_hours or 0.0, row.top_saves_pct or 0.0, row.created or ""),
+        reverse=True,
+    )
     prices = [row.wasted_usd for row in jobs if row.wasted_usd is not None]
     return Index(
         jobs=tuple(jobs),
@@ -70,10 +73,6 @@ def index_of(rows: Collection[JobRow]) -> Index:
         wasted_usd=math.fsum(prices) if prices else None,
         n_unreadable=sum(row.status == UNREADABLE for row in jobs),
     )
-
-
-def _rank_of(row: JobRow) -> tuple[float, float, str]:
-    return row.wasted_gpu_hours or 0.0, row.top_saves_pct or 0.0, row.created or ""
 
 
 def _below(place: str) -> Iterator[JobRow]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from reportgen.errors import LocationError
 from reportgen.formats import Diagnostics, FileRole, format_of
-from reportgen.intake.found import OF_NODES, Found, files_of
+from reportgen.intake.found import OF_NODES, Found, files_of, node_parts
 from reportgen.intake.listing import MAX_LOOKED_INTO, list_files
 from reportgen.intake.monitoring import monitored_job
 from reportgen.intake.one_job import one_job
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
-from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
+from reportgen.profile import Clock, JobInfo, JobProfile, PartRef, Quality
 from reportgen.profile.job import FileRef
-from reportgen.profile.system import device_order
 
 _HEAD_BYTES = 4_096
 _MAX_HEADS = 50
@@ -74,7 +73,7 @@ def discover(
     _note_unread(found, problems)
     if found.monitored:
         return monitored_job(found, info, problems, utc_offset_s=utc_offset_s)
-    nodes, timelines = tuple(_nodes(found, info)), tuple(_timelines(found, info))
+    nodes, timelines = node_parts(found.nodes, found.location, info), _timelines(found, info)
     profiling = read_settings(found, problems)
     recording = read_recording(found.location, found.objects, found.prefix, problems)
     if recording is not None:
@@ -87,21 +86,12 @@ def discover(
     )
 
 
-def _nodes(found: Found, job: JobInfo) -> Iterator[PartRef]:
-    for node in sorted(found.nodes, key=device_order):
-        files = tuple(found.nodes[node])
-        yield PartRef(node=NodeId(node), root=found.location.root, files=files, job=job)
-
-
-def _timelines(found: Found, job: JobInfo) -> Iterator[PartRef]:
-    """Yield timelines on a clock of their own as parts of a job, one for each writer."""
+def _timelines(found: Found, job: JobInfo) -> tuple[PartRef, ...]:
+    """Return timelines on a clock of their own as parts of a job, one for each writer."""
     by_node: Mapping[str, list[FileRef]] = defaultdict(list)
     for file, claim in found.timelines:
         by_node[claim.node].append(file)
-    relative = replace(job, clock=Clock.RELATIVE)
-    for node in sorted(by_node):
-        files = tuple(by_node[node])
-        yield PartRef(node=NodeId(node), root=found.location.root, files=files, job=relative)
+    return node_parts(by_node, found.location, replace(job, clock=Clock.RELATIVE))
 
 
 def _clock_of(found: Found) -> Clock:

@@ -12,8 +12,9 @@ from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.intake.listing import NOTHING, ClaimedObject, Listing
 from reportgen.intake.one_job import OneJob
-from reportgen.profile import NodeId
+from reportgen.profile import JobInfo, NodeId, PartRef
 from reportgen.profile.job import FileRef
+from reportgen.profile.system import device_order
 from reportgen.storage import Location, ObjectInfo
 
 OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
@@ -144,6 +145,26 @@ def _placed(of_job: Sequence[Claimed]) -> dict[str, Claim]:
         if len(fitting) == 1:
             placed[file.key] = replace(fitting[0][1], job_prefix=fitting[0][0].key)
     return placed
+
+
+def node_parts(
+    by_node: Mapping[str, Sequence[FileRef]],
+    location: Location,
+    job: JobInfo,
+    *,
+    utc_offset_s: int | None = None,
+) -> tuple[PartRef, ...]:
+    """Return the files of each node as a part of a job, in the order of the nodes' numbers."""
+    return tuple(
+        PartRef(
+            node=NodeId(node),
+            root=location.root,
+            files=tuple(by_node[node]),
+            job=job,
+            utc_offset_s=utc_offset_s,
+        )
+        for node in sorted(by_node, key=device_order)
+    )
 
 
 def file_ref(info: ObjectInfo, format_id: str) -> FileRef:

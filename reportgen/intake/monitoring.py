@@ -20,7 +20,7 @@ from reportgen.formats.format import MonitoringReader
 from reportgen.formats.format import Progress as OnProgress
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
 from reportgen.formats.tensorboard_events import without_host
-from reportgen.intake.found import Found, claim_of
+from reportgen.intake.found import Found, claim_of, node_parts
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
@@ -29,7 +29,6 @@ from reportgen.profile import (
     Clock,
     JobInfo,
     JobProfile,
-    NodeId,
     NodeProfile,
     PartRef,
     Quality,
@@ -74,16 +73,7 @@ def monitored_job(
         is_relative |= _is_relative(found.path, location, file, claim)
         by_node[claim.node].append(file)
     info = replace(info, clock=Clock.RELATIVE if is_relative else Clock.UNIX)
-    parts = tuple(
-        PartRef(
-            node=NodeId(node),
-            root=location.root,
-            files=tuple(by_node[node]),
-            job=info,
-            utc_offset_s=utc_offset_s,
-        )
-        for node in sorted(by_node, key=device_order)
-    )
+    parts = node_parts(by_node, location, info, utc_offset_s=utc_offset_s)
     return JobProfile(info=info, parts=parts, notes=problems.notes())
 
 
@@ -247,7 +237,8 @@ def table_of(rows: Rows, series: Sequence[Series]) -> SystemTable:
     starts_us = rows.time_us[starts]
     tick = np.searchsorted(starts, np.arange(rows.n_rows), side="right") - 1
     present = np.unique(rows.code).tolist()
-    present.sort(key=lambda code: _order(series[code]))
+    keys = [(item.type, device_order(item.name), item.dimension) for item in series]
+    present.sort(key=keys.__getitem__)
     by_code = {code: np.flatnonzero(rows.code == code) for code in present}
 
     def column(place: int) -> Floats:
@@ -266,10 +257,6 @@ def table_of(rows: Rows, series: Sequence[Series]) -> SystemTable:
         interval_ns=None if interval_us is None else interval_us * NS_PER_US,
         n_samples=sum(count_present(columns)),
     )
-
-
-def _order(series: Series) -> tuple[str, tuple[str, int], str]:
-    return series.type, device_order(series.name), series.dimension
 
 
 def _ticks(rows: Rows) -> tuple[NDArray[np.intp], int | None]:

@@ -91,18 +91,19 @@ def work_on(
     if lanes is not None:
         communication = params[TIMELINE.id].communication_names
         stage(lanes_of(part, communication), lanes.of(ref.node), n_parts=lanes.n_parts)
+    monitoring = None if isinstance(part, RankTrace) else part.monitoring
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:
         extent, interval_ns = extent_of(part), part.system.interval_ns
         n_rows = part.system.n_samples + part.spans.n_spans + part.python.n_rows
-        n_rows += 0 if part.monitoring is None else part.monitoring.n_reached
+        n_rows += 0 if monitoring is None else monitoring.n_reached
     return Measured(
         node=part.node,
         extent=extent,
         interval_ns=interval_ns,
         rank=ref.rank,
-        monitoring=None if isinstance(part, RankTrace) else _without_progress(part.monitoring),
+        monitoring=None if monitoring is None else replace(monitoring, progress=()),
         clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
         setup=setup_of_part(part),
         measurements=measurements,
@@ -120,10 +121,6 @@ def _lacks(part: NodeProfile | RankTrace) -> tuple[SourceNote, ...]:
         return ()
     text = f"{LOST_KERNELS} {loss.node}: its idle time, activity and number formats are unknown."
     return (SourceNote(text=text),)
-
-
-def _without_progress(monitoring: Monitoring | None) -> Monitoring | None:
-    return None if monitoring is None else replace(monitoring, progress=())
 
 
 def extent_of(part: NodeProfile) -> Extent:

@@ -173,7 +173,8 @@ def run_notebook(
         OutputError: a cell failed whose error is not to be shown, the kernel died, or the notebook
             cannot be written.
     """
-    mark = notebook.metadata.get("reportgen") if keeps_mark else _mark(notebook)
+    mark = {"content_hash": _content_hash(notebook.cells)}  # is_unchanged compares it later
+    mark = notebook.metadata.get("reportgen") if keeps_mark else mark
     if begins_anew:
         notebook.cells = [_change_to(output.parent), *notebook.cells, _change_to(Path.home())]
     with writing(output):
@@ -273,11 +274,6 @@ def _tidy(notebook: Any, mark: Any) -> None:
         "name": "python3",
     }
     notebook.metadata["reportgen"] = mark
-
-
-def _mark(notebook: Any) -> Any:
-    """Return the mark that ``is_unchanged`` compares with the cells later."""
-    return {"content_hash": _content_hash(notebook.cells)}
 
 
 def _content_hash(cells: Sequence[Any]) -> str:

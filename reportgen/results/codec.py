@@ -138,7 +138,8 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         parts["rule_parameters"] = msgspec.json.decode(tree["RuleParameters"])
         result = msgspec.convert(parts, RuleResult)
         check_lengths(result.data)
-        return replace(result, exhibits=tuple(map(_exhibit, trees)))
+        exhibits = (msgspec.convert(_with_values(item), Exhibit) for item in trees)
+        return replace(result, exhibits=tuple(exhibits))
 
 
 def is_current(raw: bytes) -> bool:
@@ -154,10 +155,6 @@ def _parts(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
 def _about_of_first(trees: Iterable[Any]) -> dict[str, str] | None:
     """Return the words of a rule in format 1; ``reportgen.store.load`` adds where it stands."""
     return next((dict(item["rows"]) for item in trees if item["id"] == "about"), None)
-
-
-def _exhibit(tree: Any) -> Exhibit:
-    return msgspec.convert(_with_values(tree), Exhibit)
 
 
 def _with_values(tree: dict[str, Any]) -> dict[str, Any]:

@@ -106,7 +106,9 @@ def report_folder(path: Path) -> Path | None:
         LocationError: ``profiler-report`` is a link: an entry of a folder is not followed.
     """
     inner = path / OUTPUT_FOLDER
-    found = next((place for place in (path, inner) if _is_there(place / REPORT_FILE)), None)
+    entries = {place: place / REPORT_FILE for place in (path, inner)}
+    there = (place for place, entry in entries.items() if entry.is_symlink() or entry.exists())
+    found = next(there, None)
     if found is inner and inner.is_symlink():
         raise LocationError(
             f"{inner} is {LINK}, which is not followed.",
@@ -129,10 +131,6 @@ def copy_results(saved: Path, target: Path) -> None:
         content = json_without_secrets(_read(path))
         with writing(target):
             (target / path.name).write_bytes(content)
-
-
-def _is_there(path: Path) -> bool:
-    return path.is_symlink() or path.exists()
 
 
 def _loaded(folder: Path, raw: bytes) -> Report:

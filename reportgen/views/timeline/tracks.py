@@ -185,7 +185,9 @@ def _detected(report: Report) -> Iterator[SummaryLane]:
     """Yield a lane for all spans; of exhibits that are the same lane of a rule, the first."""
     for rule_id, result in report.results.items():
         seen: set[str] = set()
-        for item in sorted(filter(is_drawn, result.exhibits), key=_order):
+        drawn = list(filter(is_drawn, result.exhibits))
+        drawn.sort(key=lambda item: item.place.timeline.order if item.place.timeline else 0)
+        for item in drawn:
             track = item.place.timeline
             is_lane = track is not None and track.kind is Track.LANE
             if not is_lane and item.kind is not ExhibitKind.SPANS:
@@ -199,10 +201,6 @@ def _detected(report: Report) -> Iterator[SummaryLane]:
                 seen.add(name)
             role = (track.role if track is not None else None) or item.role
             yield _lane(name, item, hue=role or hue_of(name) or hue_of(item.title) or PLAIN)
-
-
-def _order(item: Exhibit) -> int:
-    return item.place.timeline.order if item.place.timeline else 0
 
 
 def _lane(name: str, exhibit: Exhibit, *, hue: str) -> SummaryLane:
