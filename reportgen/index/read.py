@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,7 +15,15 @@ from reportgen.index.model import Index, JobRow
 from reportgen.plain_files import MOST_BYTES, read_entry, refuse_oddity
 from reportgen.report import Figures, RankedFinding, Report, Setup, codec
 from reportgen.results import Severity
-from reportgen.storage import DescribedJob, is_job_name, is_remote, open_location, training_jobs
+from reportgen.storage import (
+    DescribedJob,
+    ObjectInfo,
+    is_job_name,
+    is_remote,
+    of_each,
+    open_location,
+    training_jobs,
+)
 from reportgen.units import iso_utc, seconds
 
 REPORT_FILE = "report.json"
@@ -26,7 +33,6 @@ _RUN_AT_END = re.compile(r"[-_.](?:\d[\d\-_:.TZ]*|[0-9a-f]{8,40})$")
 """Endings of names that count the runs of a job: numbers, times, hashes."""
 _RAW_FOLDERS = frozenset({"system", "framework", "profiler-output", ".git"})
 """Folders that hold raw data or no reports: their files are not looked at."""
-_N_THREADS = 16
 
 Found = tuple[str, str, str]
 """Address of the folder with a report's results, key or path of ``report.json``, its version."""
@@ -106,8 +112,10 @@ def _in_folder(place: str) -> Iterator[JobRow]:
             path=place,
         )
     for folder, path, version in _walk(place):
+        page = Path(folder).parent / _PAGE
+        beside = str(page) if page.is_file() else ""
         try:
-            yield replace(_row(read_entry(Path(path)), folder, _beside), version=version)
+            yield replace(_row(read_entry(Path(path)), folder, beside), version=version)
         except OSError as err:
             yield _unreadable(folder, version, f"{REPORT_FILE}: {err.strerror or err}")
 
@@ -136,33 +144,20 @@ def _in_bucket(place: str) -> Iterator[JobRow]:
         if PurePosixPath(info.key).name == REPORT_FILE and info.size_bytes <= MOST_BYTES
     ]
 
-    def read(key: str, folder: str, version: str) -> JobRow:
-        def beside(at: str) -> str:
-            page = str(PurePosixPath(key).parent.parent / _PAGE)
-            return f"{location.root}/{page}" if at and page in keys else ""
-
+    def read(info: ObjectInfo) -> JobRow:
+        results = PurePosixPath(info.key).parent
+        folder, version = f"{location.root}/{results}", info.version or str(info.size_bytes)
+        page = str(results.parent / _PAGE)
+        page = f"{location.root}/{page}" if page in keys else ""
         try:
-            return replace(_row(location.read_bytes(key), folder, beside), version=version)
+            return replace(_row(location.read_bytes(info.key), folder, page), version=version)
         except ReportgenError as err:
             return _unreadable(folder, version, err.message)
 
-    with ThreadPoolExecutor(_N_THREADS) as pool:
-        waiting = []
-        for info in chosen:
-            folder = f"{location.root}/{PurePosixPath(info.key).parent}"
-            version = info.version or str(info.size_bytes)
-            waiting.append(pool.submit(read, info.key, folder, version))
-        for future in waiting:
-            yield future.result()
+    yield from of_each(read, chosen)
 
 
-def _beside(folder: str) -> str:
-    """Return the page of a local report: beside its folder of results, as it is written."""
-    page = Path(folder).parent / _PAGE
-    return str(page) if page.is_file() else ""
-
-
-def _row(raw: bytes, folder: str, page_of: Callable[[str], str]) -> JobRow:
+def _row(raw: bytes, folder: str, page: str) -> JobRow:
     try:
         report = codec.decode(raw, path=folder, results={})
     except ReportgenError as err:
@@ -173,7 +168,7 @@ def _row(raw: bytes, folder: str, page_of: Callable[[str], str]) -> JobRow:
         job=report.job.name,
         group=group_of(report.job.name),
         path=folder,
-        page=page_of(folder),
+        page=page,
         created=report.summary.start_time,
         status=figures.status.value,
         duration_s=report.summary.job_duration_in_seconds,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Claim, FileRole, Format, candidates, claim, claim_by_content, role_of
 from reportgen.formats.kineto.detection import HEAD_BYTES
-from reportgen.storage import Location, ObjectInfo, at_home, open_location
+from reportgen.storage import Location, ObjectInfo, at_home, of_each, open_location
 
 MAX_LOOKED_INTO = 4_096
 """Files opened to see what they are: a job of 4,096 GPUs has as many traces."""
@@ -26,8 +24,6 @@ PICKLE = re.compile(r".*\.(?:pickle|pkl)", re.IGNORECASE)
 NOTHING = -1
 """The place of a file whose key says nothing."""
 
-_N_THREADS = 32
-"""Files looked into at once: a store answers many requests in the time of one."""
 
 _OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
 """Output of this program; never its input."""
@@ -35,8 +31,6 @@ _OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
 _APART = frozenset({FileRole.KERNELS, FileRole.MONITORING})
 
 ClaimedObject = tuple[ObjectInfo, Claim]
-Item = TypeVar("Item")
-Looked = TypeVar("Looked")
 _Waiting = tuple[ObjectInfo, Sequence[Format]]
 
 
@@ -149,11 +143,3 @@ def _look_into(
         if isinstance(claim, Claim)
     ]
     return found, next((one for one in looked if isinstance(one, PlaceError)), None)
-
-
-def of_each(look: Callable[[Item], Looked], items: Sequence[Item]) -> list[Looked]:
-    """Return the result of a look into each file; many at once, as a store answers slowly."""
-    if len(items) < 2:
-        return [look(item) for item in items]
-    with ThreadPoolExecutor(min(_N_THREADS, len(items))) as pool:
-        return list(pool.map(look, items))

@@ -19,11 +19,10 @@ from reportgen.formats.kineto.detection import (
     worker_in_key,
 )
 from reportgen.formats.kineto.header import read_header
-from reportgen.intake.listing import of_each
 from reportgen.intake.one_job import several
 from reportgen.profile import JobInfo, NodeId, PartRef
 from reportgen.profile.job import FileRef
-from reportgen.storage import Location
+from reportgen.storage import Location, of_each
 from reportgen.text import format_count, join_names, plural
 
 _MOST_NAMED = 8

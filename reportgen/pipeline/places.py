@@ -6,14 +6,13 @@ from pathlib import Path
 
 from reportgen.errors import ConfigError
 from reportgen.profile import JobProfile
+from reportgen.store.remote import RAW_SIGNS
 
 _OF_SAGEMAKER = "rule-output"
 """SageMaker writes reports below this folder of a job; formats read nothing there.
 
 Source: docs/rules.md, Result files.
 """
-
-_RAW_SIGNS = ("system/incremental", "framework/pevents", "system/training_job_end.ts")
 
 
 def check_upload(url: str, *, job: str) -> None:
@@ -44,7 +43,7 @@ def check_output(output: Path, job: JobProfile | None = None) -> None:
         is_job = job_root is not None and folder == job_root.resolve()
         if _OF_SAGEMAKER in target.relative_to(folder).parts:
             continue
-        if is_job or any((folder / sign).exists() for sign in _RAW_SIGNS):
+        if is_job or any((folder / sign).exists() for sign in RAW_SIGNS):
             raise ConfigError(
                 f"The output folder {output} lies in the raw data of a job ({folder}).",
                 hint="Choose a folder outside the job with --output DIR.",

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from reportgen.errors import LocationError, PlaceError
 
@@ -21,6 +22,8 @@ _RUN_BYTES = 1_000_000
 
 Fetched = bytes | LocationError
 Fetch = Callable[[str], bytes]
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +89,11 @@ def _fetch(key: str, fetch: Fetch) -> Fetched:
         raise
     except LocationError as err:
         return err
+
+
+def of_each(ask: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
+    """Return the answer for each item, many at once: a store answers slowly."""
+    if len(items) < 2:
+        return [ask(item) for item in items]
+    with ThreadPoolExecutor(min(N_THREADS, len(items))) as pool:
+        return list(pool.map(ask, items))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -11,18 +10,17 @@ from pathlib import Path
 from reportgen.errors import ConfigError, LocationError, OutputError
 from reportgen.plain_files import MOST_BYTES
 from reportgen.scratch import scratch_folder
-from reportgen.storage import Location, ObjectInfo, is_remote, open_location
+from reportgen.storage import Location, ObjectInfo, is_remote, of_each, open_location
 from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE, report_folder
 from reportgen.store.replace import OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY, put_back
 
-_RAW_SIGNS = ("system/incremental/", "framework/pevents/", "system/training_job_end.ts")
+RAW_SIGNS = ("system/incremental", "framework/pevents", "system/training_job_end.ts")
+"""Beginnings of the keys of raw data of a job."""
 _PRODUCTS = (OUTPUT_NOTEBOOK, OUTPUT_SUMMARY, OUTPUT_PAGE)
 """In the order in which they are uploaded: the page is last."""
 
 _LARGEST_BYTES = 1 << 28
 """A larger page was not written by us, so its content need not be looked at."""
-
-_N_THREADS = 8
 
 
 class RemoteOutput:
@@ -39,7 +37,7 @@ class RemoteOutput:
 
         self._place = S3Location(url)
         self._infos = list(self._place.list())
-        if any(info.key.startswith(_RAW_SIGNS) for info in self._infos):
+        if any(info.key.startswith(RAW_SIGNS) for info in self._infos):
             raise ConfigError(
                 f"The output {self.url} lies in the raw data of a job.",
                 hint="Choose another prefix with --output.",
@@ -86,8 +84,7 @@ class RemoteOutput:
         products = [name for name in _PRODUCTS if (made / name).exists()]
         write = partial(self._write, made)
         try:
-            with ThreadPoolExecutor(_N_THREADS) as pool:
-                list(pool.map(write, (key for key in results if key != last)))
+            of_each(write, [key for key in results if key != last])
             for key in (last, *products):
                 if key == (last, *products)[-1]:
                     self._place.delete(sorted(old))
