@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Mask
 from reportgen.comparison.kernel_kinds import KIND_WORDS, compute_shares, flops_per_s
 from reportgen.comparison.model import WaterfallPart
 from reportgen.comparison.runs import Run, RunSteps
@@ -44,10 +44,8 @@ _UNKNOWN = frozenset(
 )
 """Time without a cause in the budget: beside the others it is one part."""
 
-Rows = NDArray[np.bool_]
 
-
-def waterfall(before: tuple[Run, Rows], after: tuple[Run, Rows]) -> tuple[WaterfallPart, ...]:
+def waterfall(before: tuple[Run, Mask], after: tuple[Run, Mask]) -> tuple[WaterfallPart, ...]:
     """Return the parts of both means and their differences, the largest difference first.
 
     Time inside steps is split as the GPU time budget splits it where both runs have one,
@@ -101,7 +99,7 @@ def reasons_of(part: WaterfallPart) -> str:
     return f"{flops} by {words[0]} FLOPs, {use} by {words[1]} use of the GPU"
 
 
-def _parts(run: Run, rows: Rows, *, has_budget: bool) -> Mapping[str, float]:
+def _parts(run: Run, rows: Mask, *, has_budget: bool) -> Mapping[str, float]:
     """Return mean ns per step of each part; together the mean time of a step."""
     steps = run.steps
     assert steps is not None
@@ -127,7 +125,7 @@ def _by_kind(parts: Mapping[str, float], shares: Mapping[str, float]) -> Mapping
     return {**parts, **kinds, "compute": 0.0}
 
 
-def _budget(run: Run, steps: RunSteps, rows: Rows) -> dict[str, float]:
+def _budget(run: Run, steps: RunSteps, rows: Mask) -> dict[str, float]:
     """Return mean ns per step of each part of the GPU time budget, the mean of all devices."""
     sums: dict[str, float] = {}
     for columns in run.budget:

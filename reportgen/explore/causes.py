@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Instants
 from reportgen.explore.selection import Instant, instant_ns
 from reportgen.facts.breakdown import (
     LEAST_EVENTS,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from reportgen.explore.job import Job
-
-Instants = NDArray[np.int64]
 
 
 def functions_at(

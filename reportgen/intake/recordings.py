@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Instants
 from reportgen.errors import LocationError
 from reportgen.formats import Diagnostics, printable
 from reportgen.formats.recorder import (
@@ -38,7 +39,6 @@ from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.storage import Location, ObjectInfo
 
 Card = TypeVar("Card")
-Instants = NDArray[np.int64]
 
 _PROFILED = "ProfiledStep"
 """The phase of traced steps, and of the time in which a profiler starts or writes its trace."""

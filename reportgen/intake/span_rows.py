@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Mask
 from reportgen.formats import Diagnostics, EventFile, printable
 from reportgen.formats.columns import Codes, Columns
 from reportgen.formats.private_names import masked
@@ -18,7 +19,6 @@ from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, code_type
 
 _SAY_DUPLICATE = "{n} [event was|events were] there twice and [was|were] kept once"
-_Mask = NDArray[np.bool_]
 _Words = NDArray[np.signedinteger[Any]]
 
 
@@ -102,7 +102,7 @@ def _order_ties(columns: Columns, writers: _Writers, arguments: SpanArguments) -
         values[places] = values[in_order]
 
 
-def _is_new(columns: Columns, writers: _Writers, arguments: SpanArguments) -> _Mask:
+def _is_new(columns: Columns, writers: _Writers, arguments: SpanArguments) -> Mask:
     start_ns = columns["start_ns"]
     is_new = np.ones(start_ns.size, dtype=np.bool_)
     is_new[1:] = start_ns[1:] != start_ns[:-1]
@@ -119,5 +119,5 @@ def _is_new(columns: Columns, writers: _Writers, arguments: SpanArguments) -> _M
     return is_new
 
 
-def _kept(columns: Columns, is_kept: _Mask) -> Columns:
+def _kept(columns: Columns, is_kept: Mask) -> Columns:
     return {name: column[is_kept] for name, column in columns.items()}

@@ -9,9 +9,8 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers
 from reportgen.byte_planes import in_planes
 from reportgen.compression import gzipped, unpacked
 from reportgen.errors import FormatError
@@ -28,8 +27,6 @@ _MOST_TEXTS_BYTES = 64_000_000
 _MOST_ROWS_OF_BLOCK, _MOST_ROWS = 1 << 20, 1 << 20
 """Rows of a block, and of the file apart from one for each of its bytes. A writer packs 65,536 rows
 in a block, and an event takes two bytes."""
-
-Numbers = NDArray[np.int64]
 
 
 class Family(StrEnum):
@@ -49,7 +46,7 @@ class Family(StrEnum):
     INFO = "info"
 
 
-def pack_columns(columns: Sequence[Numbers]) -> bytes:
+def pack_columns(columns: Sequence[Integers]) -> bytes:
     """Return columns of whole numbers as a block."""
     return gzipped(b"".join(in_planes(column.astype("<i8", copy=False)) for column in columns))
 

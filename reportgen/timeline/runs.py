@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen.arrays import join, select
+from reportgen.arrays import Mask, join, select
 from reportgen.merging import sums_by_code
 from reportgen.timeline.lanes import Codes, CounterTrack, Numbers, Strips, Times
 
-Mask = NDArray[np.bool_]
 _AT_ONCE = 1 << 16
 """Values of a counter."""
 _EVENTS_AT_ONCE = 1 << 16

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Mask
 from reportgen.facts.breakdown import is_exchange_name
 from reportgen.facts.device_busy import communication_rows, is_communication, launch_end_ns
 from reportgen.facts.kernel_names import fused_operators
@@ -35,7 +36,6 @@ from reportgen.timeline.lanes import (
     strips_of,
 )
 
-Mask = NDArray[np.bool_]
 Rows = NDArray[np.signedinteger]
 
 _SLACK_NS = 1_000
