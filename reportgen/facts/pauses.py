@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from reportgen.arrays import Instants, Integers, Mask
+from reportgen.arrays import Counts, Instants, Integers, Mask
 from reportgen.facts.intervals import NONE, Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.samples import tick_lengths_ns, unrecorded_ns
@@ -244,10 +244,12 @@ class IdlePauses:
     Attributes:
         work_ns: first start and last end of work; equal for a node that never works.
         n_ticks: samples of it.
+        busy: when all GPUs look busy, as those do that wait in a collective.
     """
 
     work_ns: tuple[int, int]
     n_ticks: int
+    busy: Union
     pauses: Pauses
 
 
@@ -262,23 +264,26 @@ def idle_pauses_of(system: SystemTable) -> IdlePauses | None:
         return None
     length_ns, _ = tick_lengths_ns(system)
     end_ns = system.tick_ns + length_ns
-    is_idle: Mask = np.asarray((~is_busy & is_known) | _are_held_up(system))
+    n_there, n_idle, n_full = _counts_at_work(system)
+    # In a collective GPUs look busy that wait for one that idles.
+    are_held_up = (n_idle > 0) & (n_full > 0) & (n_idle + n_full == n_there)
+    is_idle: Mask = np.asarray((~is_busy & is_known) | are_held_up)
     is_idle[: busy[0]] = is_idle[busy[-1] + 1 :] = False
-    idle = union_of(system.tick_ns[is_idle], end_ns[is_idle])
+    idle, full = (
+        union_of(system.tick_ns[mask], end_ns[mask])
+        for mask in (is_idle, (n_full > 0) & (n_full == n_there))
+    )
     work_ns = int(system.tick_ns[busy[0]]), int(end_ns[busy[-1]])
     return IdlePauses(
         work_ns=work_ns,
         n_ticks=int(busy[-1] - busy[0]) + 1,
+        busy=full,
         pauses=_idle_pauses(idle),
     )
 
 
-def _are_held_up(system: SystemTable) -> Mask:
-    """Return (n_ticks,) whether used GPUs idle while all others are busy.
-
-    In a collective GPUs look busy that wait for one that idles. Before its first work and behind
-    its last a GPU holds up no other one.
-    """
+def _counts_at_work(system: SystemTable) -> tuple[Counts, Counts, Counts]:
+    """Return (n_ticks,) how many used GPUs are between first and last work, idle, and busy then."""
     n_gpus, n_idle, n_busy = np.zeros((3, system.n_ticks), dtype=np.int64)
     for use in in_use(system):
         is_idle = use < IDLE_BELOW_PCT
@@ -287,7 +292,7 @@ def _are_held_up(system: SystemTable) -> Mask:
         n_gpus[there] += 1
         n_idle[there] += is_idle[there]
         n_busy[there] += use[there] > BUSY_ABOVE_PCT
-    return np.asarray((n_idle > 0) & (n_busy > 0) & (n_idle + n_busy == n_gpus))
+    return n_gpus, n_idle, n_busy
 
 
 def pauses_beside_steps(system: SystemTable, workers: Sequence[WorkerPauses]) -> IdlePauses | None:

@@ -11,7 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Mask
 from reportgen.facts.contrast import Contrast, contrast_of
-from reportgen.facts.intervals import Union
+from reportgen.facts.intervals import Union, covered_each
 from reportgen.facts.pauses import (
     IdlePauses,
     Pauses,
@@ -37,7 +37,7 @@ from reportgen.results import (
 )
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import format_ns_range, mode_word, write
+from reportgen.text import format_ns_range, join_names, mode_word, write
 from reportgen.units import NS_PER_MINUTE, NS_PER_S, seconds
 
 WORKING_RATIO = 0.5
@@ -45,6 +45,8 @@ WORKING_RATIO = 0.5
 evaluation: this is no pause."""
 DOMINANT_RATIO = 0.8
 """A pause that costs four fifths of all of them is the one to look at."""
+HELD_UP_RATIO = 0.9
+"""GPUs that wait for another one look busy in nine tenths of its pause; clocks of nodes differ."""
 OVERLAP_RATIO = 0.5
 """Pauses of two workers that share half of the shorter one are the same: they wait for each
 other."""
@@ -187,6 +189,7 @@ class NodePauses:
     Attributes:
         longest: how many steps the largest phase of a worker has.
         n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node at work.
+        busy: by node, when all of its GPUs look busy.
         gpu_nodes, core_nodes: nodes whose GPUs, or cores where they have none, were looked at, also
             beside recorded steps.
         n_unaligned: nodes that could be compared by their clocks alone, which are not aligned.
@@ -200,6 +203,7 @@ class NodePauses:
     n_ticks: int = kit.merged(sum, default=0)
     n_gpus: int = kit.merged(sum, default=0)
     n_samples: int = kit.merged(max, default=0)
+    busy: tuple[tuple[str, Union], ...] = kit.merged(kit.concat, default=())
     gpu_nodes: tuple[str, ...] = kit.merged(kit.concat, default=())
     core_nodes: tuple[str, ...] = kit.merged(kit.concat, default=())
     n_unaligned: int = kit.merged(sum, default=0)
@@ -221,6 +225,10 @@ class JobPause:
         while others are inside theirs is the one that they wait for.
         """
         return max(self.leading, key=lambda item: (item.lost_ratio, item.worker))
+
+    def others(self, nodes: Sequence[str]) -> set[str]:
+        """Return the nodes that do not pause."""
+        return set(nodes) - {item.node for item in self.members}
 
     @property
     def leading(self) -> tuple[Pause, ...]:
@@ -277,6 +285,7 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
         n_ticks=system.n_ticks,
         n_gpus=n_gpus,
         n_samples=idle.n_ticks if idle else 0,
+        busy=() if idle is None else ((part.node, idle.busy),),
         gpu_nodes=looked_at if n_gpus else (),
         core_nodes=() if n_gpus else looked_at,
         n_unaligned=int(bound_ns is None),
@@ -383,16 +392,26 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
 
 
 def _groups(job: NodePauses, params: Params) -> list[JobPause]:
-    """Return the pauses of workers, and those of all GPUs; of all cores in a job without a GPU."""
+    """Return the pauses of workers, and of all GPUs, or of some that hold up those of other nodes.
+
+    In a job without a GPU they are those of all cores.
+    """
     nodes = job.gpu_nodes or job.core_nodes
     idle = job_pauses([one for one in job.pauses if not one.worker and one.node in nodes])
     shared = [
         group
         for group in idle
-        if len({pause.node for pause in group.members}) == len(nodes)
-        and job.n_samples >= params.min_samples
+        if job.n_samples >= params.min_samples
+        and all(_wait_for(group, busy) for node, busy in job.busy if node in group.others(nodes))
     ]
     return [*job_pauses([pause for pause in job.pauses if pause.worker]), *shared]
+
+
+def _wait_for(group: JobPause, busy: Union) -> bool:
+    """Return whether GPUs of another node look busy in a pause, as those that wait for it do."""
+    pause = group.main
+    (busy_ns,) = covered_each(busy, np.array([pause.start_ns]), np.array([pause.end_ns]))
+    return bool(busy_ns >= HELD_UP_RATIO * pause.length_ns)
 
 
 def _missing(job: NodePauses, params: Params) -> Reason | None:
@@ -467,17 +486,16 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
     """Return the words about the costliest pause: whose it is, where, and what the others did."""
     main, members, leading = worst.main, worst.members, worst.leading
     if not main.worker:
+        is_some = bool(main.gpus or worst.others(job.gpu_nodes))
+        nodes = join_names(sorted({item.node for item in members}))
+        everything = "All GPUs" if job.n_gpus else "All cores"
         return {
             "main": main,
-            "who": f"{main.gpus} of {main.node}"
-            if main.gpus
-            else "All GPUs"
-            if job.n_gpus
-            else "All cores",
+            "who": f"{main.gpus or 'The GPUs'} of {nodes}" if is_some else everything,
             "whole": "working time",
             "without": "the time from the first work to the last",
             "place": "",
-            "others": HELD_UP * bool(main.gpus),
+            "others": HELD_UP * is_some,
             "unknown": UNKNOWN,
         }
     others = ""

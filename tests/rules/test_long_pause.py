@@ -61,11 +61,15 @@ def job(
 
 
 def samples(
-    *idle: tuple[float, float], length_s: float = 600.0, node: str = "algo-1", **more: Any
+    *idle: tuple[float, float],
+    length_s: float = 600.0,
+    node: str = "algo-1",
+    busy_pct: float = 90.0,
+    **more: Any,
 ) -> NodeProfile:
     """Return a node without steps whose GPU idles in some stretches, and at both ends."""
     ticks_s = np.arange(0.0, length_s, 0.5)
-    use = np.where((ticks_s < 20) | (ticks_s >= length_s - 10), 0.0, 90.0)
+    use = np.where((ticks_s < 20) | (ticks_s >= length_s - 10), 0.0, busy_pct)
     for first_s, last_s in idle:
         use[(ticks_s >= first_s) & (ticks_s < last_s)] = 0.0
     columns = {"gpu0": use.tolist(), **more}
@@ -347,11 +351,17 @@ def test_a_gpu_that_idles_while_the_others_look_busy_holds_them_up(others_pct, u
     assert all("gpu0 of algo-1 paused once for 30 s" in item.title for item in found)
 
 
-def test_gpus_of_all_nodes_must_idle() -> None:
-    alone = run(RULE, samples((200, 230)), samples(node="algo-2"))
+def test_gpus_of_all_nodes_must_idle_or_look_busy_as_those_that_wait() -> None:
+    works_on = samples(node="algo-2", busy_pct=80.0)
+    waits = samples(node="algo-2", busy_pct=98.0)
     both = run(RULE, samples((200, 230)), samples((201, 231), node="algo-2"))
-    assert alone.findings == ()
+
+    assert run(RULE, samples((200, 230)), works_on).findings == ()
     assert only(both).where.node is None
+    found = only(run(RULE, samples((200, 230)), waits))
+    assert found.where.node == "algo-1"
+    assert found.title == "The GPUs of algo-1 paused once for 30 s: 5.3 % of the working time"
+    assert "Meanwhile the other GPUs were busy" in found.text
 
 
 @pytest.mark.parametrize(
