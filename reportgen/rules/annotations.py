@@ -32,9 +32,9 @@ _PHASE = "annotation"
 
 ABOUT = About(
     checks="How long the ranges took that the script marks.",
-    reading="""Durations are those on the host; GPU time is that of the operations launched inside.
-        Names that differ only by a number at the end are joined, and ranges inside one of the same
-        name count with it; ranges of the framework are left out.""",
+    reading="""Durations are those on the host. Names that differ only by a number at the end are
+        joined, and ranges inside one of the same name count with it; ranges of the framework are
+        left out.""",
     advice="Mark the phases of a step to see which one takes the time.",
     section=Section(id="annotations", title="Annotations", order=120),
     hint_when_skipped="""Mark parts of the script: with torch.profiler.record_function("name"): …
@@ -42,6 +42,8 @@ ABOUT = About(
 )
 MOST_HISTOGRAMS = 100
 """Each histogram to choose is a chart in the page: more make it larger."""
+GPU_TIME = """ gpu_time_us is the time in which GPU operations ran that were launched inside the
+range, by its thread or a thread that works for it, added up over instances."""
 LEFT_OUT = " Of {every:n} names that repeat, the {shown:n} that take the most time can be chosen."
 
 
@@ -205,9 +207,8 @@ def _exhibits(every: Sequence[Annotation]) -> Iterator[Exhibit]:
         every,
         Annotation,
         title="Annotations",
-        caption="""All ranks or nodes together, largest first. gpu_time_us is the time in which GPU
-            operations ran that were launched inside the range, by its thread or a thread that works
-            for it; added up over instances.""",
+        caption="All ranks or nodes together, largest first."
+        + GPU_TIME * any(item.gpu_ns is not None for item in every),
     )
 
 

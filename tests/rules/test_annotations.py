@@ -40,6 +40,8 @@ def test_annotations_are_grouped_and_count_what_they_launched() -> None:
     assert column(result, "annotations", "p50_us") == [20.0, 10.0]
     assert column(result, "annotations", "p99_us") == pytest.approx([29.8, 10.0])
     assert column(result, "annotations", "gpu_time_us") == [1.0 + 2.0 + 3.0, 4.0]
+    caption = known(result.exhibit("annotations")).caption
+    assert caption.startswith("All ranks or nodes together, largest first. gpu_time_us is the time")
 
 
 def test_a_range_owns_what_autograd_launches_meanwhile() -> None:
@@ -99,6 +101,10 @@ def test_ranges_of_a_recording_without_a_trace_have_percentiles_and_a_histogram(
     drawn = known(result.exhibit("histogram_1"))
     assert known(drawn.place.choice).label == "load *"
     assert "p95 3.85 s" in drawn.caption
+    assert (
+        known(result.exhibit("annotations")).caption
+        == "All ranks or nodes together, largest first."
+    )
 
 
 def test_any_name_can_be_chosen_for_its_histogram() -> None:
