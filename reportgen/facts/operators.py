@@ -1,28 +1,26 @@
-"""Which operator launched a GPU operation, its number format by its name, durations by name.
-
-Durations are kept by key as each distinct value and its count, so that ranks add up exactly.
-"""
+"""Which operator launched a GPU operation, its number format by its name, durations by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.arrays import Counts, Integers, Mask, Rows
+from reportgen.arrays import Integers, Mask, Rows
 from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows, rows_named
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
 from reportgen.facts.kernel_names import KernelFormat, Precision
-from reportgen.merging import concat, joint_codes, merged, rows_by_code, sums_by_code
+from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, SliceKind, Times
 
 Key = tuple[str, ...]
+Durations = Mapping[Key, Times]
+"""The durations of each key, (n,) ns in any order."""
 
 
 @fact
@@ -129,19 +127,6 @@ def precisions_by_inputs(trace: RankTrace, more_names: str | None) -> dict[Preci
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DurationValues:
-    """Distinct durations and their counts, (n,) each, key after key; ``merge`` joins ranks.
-
-    ``n_each`` is how many distinct durations each key has, (n_keys,).
-    """
-
-    keys: tuple[Key, ...] = merged(concat)
-    n_each: Counts = merged(np.concatenate)
-    duration_ns: Times = merged(np.concatenate)
-    count: Counts = merged(np.concatenate)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DurationRow:
     """One key over all ranks; durations in ns, ``std_ns`` with n - 1."""
 
@@ -161,74 +146,45 @@ class DurationRow:
         return self.sum_ns / self.count
 
 
-def duration_values(keys: Sequence[Key], place: Integers, duration_ns: Times) -> DurationValues:
-    """Return (n,) durations, in any order, by the key at each one's place.
-
-    Equal keys are joined, and those without durations left out.
-    """
-    known = {key: at for at, key in enumerate(dict.fromkeys(keys))}
-    joined = np.array([known[key] for key in keys], dtype=np.int64)
-    of_key = joined[place]
-    is_used = np.bincount(of_key, minlength=len(known)) > 0
-    used, of_used = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[of_key]
-    at = np.repeat(np.arange(used.size), np.bincount(of_used))
-    parts = (np.sort(duration_ns[rows]) for _, rows in rows_by_code(of_used))
-    duration = np.concatenate([*parts, duration_ns[:0]])
-    is_new = np.ones(at.shape, dtype=bool)
-    is_new[1:] = (np.diff(at) != 0) | (np.diff(duration) != 0)
-    first = np.flatnonzero(is_new)
-    names = list(known)
-    return DurationValues(
-        keys=tuple(names[item] for item in used),
-        n_each=np.bincount(at[first], minlength=used.size),
-        duration_ns=duration[first],
-        count=np.diff(np.append(first, at.size)),
-    )
+def durations_by_key(keys: Sequence[Key], place: Integers, duration_ns: Times) -> Durations:
+    """Return (n,) durations by the key at each one's place; equal keys are joined."""
+    return joined_durations({keys[at]: duration_ns[rows]} for at, rows in rows_by_code(place))
 
 
-def duration_rows(values: DurationValues) -> list[DurationRow]:
+def joined_durations(parts: Iterable[Durations]) -> Durations:
+    """Return the durations of several ranks, or of several keys that became one."""
+    found: dict[Key, list[Times]] = {}
+    for part in parts:
+        for key, durations_ns in part.items():
+            found.setdefault(key, []).append(durations_ns)
+    return {key: np.concatenate(every) for key, every in found.items()}
+
+
+def duration_rows(durations: Durations) -> list[DurationRow]:
     """Return a row per key, by total time, ties by key."""
-    places = {key: at for at, key in enumerate(sorted(set(values.keys)))}
-    of_key = np.array([places[key] for key in values.keys], dtype=np.int64)
-    place = np.repeat(of_key, values.n_each)
-    order = np.lexsort((values.duration_ns, place))
-    duration, count = values.duration_ns[order], values.count[order]
-    edges = np.searchsorted(place[order], np.arange(len(places) + 1)).tolist()
-    rows = [
-        _row(key, duration[low:high], count[low:high])
-        for key, (low, high) in zip(places, pairwise(edges), strict=True)
-    ]
+    rows = [_row(key, np.sort(duration_ns)) for key, duration_ns in durations.items()]
     return sorted(rows, key=lambda row: (-row.sum_ns, row.key))
 
 
-def _row(key: Key, duration_ns: Times, count: Counts) -> DurationRow:
-    n = int(count.sum())
-    if duration_ns.size == 1:  # as of a kernel that ran once
-        only_ns = int(duration_ns[0])
-        same = dict.fromkeys(("p50_ns", "p95_ns", "p99_ns"), float(only_ns))
-        return DurationRow(
-            key=key, count=n, sum_ns=only_ns * n, min_ns=only_ns, max_ns=only_ns, std_ns=0.0, **same
-        )
-    total = int((duration_ns * count).sum())
-    square = float((count * np.square(duration_ns - total / n)).sum())
+def _row(key: Key, duration_ns: Times) -> DurationRow:
+    n, total = duration_ns.size, int(duration_ns.sum())
+    square = float(np.square(duration_ns - total / n).sum())
     return DurationRow(
         key=key,
         count=n,
         sum_ns=total,
-        p50_ns=_percentile(duration_ns, count, 50),
-        p95_ns=_percentile(duration_ns, count, 95),
-        p99_ns=_percentile(duration_ns, count, 99),
+        p50_ns=_percentile(duration_ns, 50),
+        p95_ns=_percentile(duration_ns, 95),
+        p99_ns=_percentile(duration_ns, 99),
         min_ns=int(duration_ns[0]),
         max_ns=int(duration_ns[-1]),
         std_ns=float(np.sqrt(square / (n - 1))) if n > 1 else 0.0,
     )
 
 
-def _percentile(values: Times, count: Counts, point_pct: float) -> float:
-    """Return a percentile by linear interpolation of values that occur several times."""
-    reached = np.cumsum(count)
-    place = (int(reached[-1]) - 1) * point_pct / 100
+def _percentile(values: Times, point_pct: float) -> float:
+    """Return a percentile of ascending values by linear interpolation, faster than numpy does."""
+    place = (values.size - 1) * point_pct / 100
     low = int(place)
-    at = np.searchsorted(reached, [low, min(low + 1, int(reached[-1]) - 1)], side="right")
-    before, after = values[at]
+    before, after = values[low], values[min(low + 1, values.size - 1)]
     return float(before + (after - before) * (place - low))

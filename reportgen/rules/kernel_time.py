@@ -15,7 +15,7 @@ from reportgen.facts import operators
 from reportgen.facts.device_busy import rows_named, windows_of
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
 from reportgen.facts.kernel_names import KernelFormat, Precision, short_names
-from reportgen.facts.operators import DurationRow, DurationValues
+from reportgen.facts.operators import DurationRow, Durations
 from reportgen.merging import distinct_codes, merged
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
@@ -137,7 +137,7 @@ class RankKernels:
 
     n_ops: int = kit.merged(sum)
     n_ranks: int = kit.merged(sum)
-    durations: DurationValues = merged(kit.merge)
+    durations: Durations = merged(operators.joined_durations)
     readings: Mapping[str, KernelFormat] = kit.merged(_first)
     callers: Mapping[str, str] = kit.merged(_first)
     files: Mapping[str, str] = kit.merged(_first)
@@ -193,7 +193,7 @@ def _unfused_attention_ns(trace: RankTrace, launched_by: Integers) -> int:
     return int(trace.gpu_ops.duration_ns[is_part].sum())
 
 
-def _durations(trace: RankTrace) -> DurationValues:
+def _durations(trace: RankTrace) -> Durations:
     """Return the durations of kernels by their name, and the grid and block of the launch."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
@@ -204,7 +204,7 @@ def _durations(trace: RankTrace) -> DurationValues:
         (trace.names[codes[pair // len(shapes)]], shapes[pair % len(shapes)])
         for pair in pairs.tolist()
     ]
-    return operators.duration_values(keys, place, ops.duration_ns[rows])
+    return operators.durations_by_key(keys, place, ops.duration_ns[rows])
 
 
 def _callers(trace: RankTrace, launched_by: Integers) -> dict[str, str]:
@@ -241,8 +241,8 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     job = kit.merge(ranks)
     missing = kit.reason_without_gpu(job.n_ops)
     by_shape = operators.duration_rows(job.durations)
-    names = tuple(key[:1] for key in job.durations.keys)
-    kernels = operators.duration_rows(replace(job.durations, keys=names))
+    by_name = ({key[:1]: duration_ns} for key, duration_ns in job.durations.items())
+    kernels = operators.duration_rows(operators.joined_durations(by_name))
     if not kernels:
         return Outcome(missing=missing)
     every_ns = sum(item.sum_ns for item in kernels)

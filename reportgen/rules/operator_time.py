@@ -65,7 +65,7 @@ class RankOperators:
         gpu_ns: durations of the GPU operations that they launched themselves.
     """
 
-    durations: operators.DurationValues = merged(kit.merge)
+    durations: operators.Durations = merged(operators.joined_durations)
     self_ns: Mapping[str, int] = merged(kit.sum_by_key)
     wait_ns: Mapping[str, int] = merged(kit.sum_by_key)
     gpu_ns: Mapping[str, int] = merged(kit.sum_by_key)
@@ -122,7 +122,7 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
 
     each_self_ns, waits_ns = _self_ns(trace, rows)
     return RankOperators(
-        durations=operators.duration_values(
+        durations=operators.durations_by_key(
             [(text,) for text in names], place, slices.duration_ns[rows]
         ),
         self_ns=by_name(each_self_ns),
