@@ -1,9 +1,6 @@
 """How values are distributed: percentiles and boxes, histograms, and how far apart two of them are.
 
-Histograms of percentages have fixed bins. Those of durations are added up over nodes and end in
-round numbers: each node counts its values in fine bins whose width is a power of ten; the bins of
-several nodes nest, so they add up exactly, and any multiple of them is a histogram with readable
-edges.
+Histograms of percentages have fixed bins; those of durations end in round numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +19,9 @@ BIN_PCT = 2
 PCT_EDGES = range(0, N_BINS * BIN_PCT + 1, BIN_PCT)
 """The edges of histograms of percentages."""
 AWS_N_BINS = 49
-FINE_BINS = 1_000
+FINEST = 10_000
+"""Bins of durations are no narrower than this part of the largest value: equal values, whose ends
+are rounded, share a bin of visible width."""
 DRAWN_BINS = 60
 
 
@@ -39,27 +38,12 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """Counts in bins [index * width, (index + 1) * width) that hold something.
-
-    Attributes:
-        width_ns: a power of ten.
-        index: (m,) int64, ascending.
-        count: (m,) int64, > 0.
-    """
-
-    width_ns: int
-    index: Integers
-    count: Integers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bins:
     """Histograms over common bins.
 
     Attributes:
         edge_ns: (n_bins + 1,) int64; empty without values.
-        counts: (n_tallies, n_bins) int64.
+        counts: (n_groups, n_bins) int64.
     """
 
     edge_ns: Integers
@@ -131,33 +115,18 @@ def _relative_entropy(p: Floats, middle: Floats) -> Floats:
     return np.asarray((p * np.log(ratio)).sum(axis=-1))
 
 
-def tally_values(values_ns: Integers) -> Tally:
-    """Count (n,) values >= 0 in at most 10,000 fine bins.
-
-    None is finer than about a thousandth of the largest value, so that equal values share a bin of
-    visible width.
-    """
-    if values_ns.size == 0:
-        return Tally(width_ns=1, index=values_ns, count=values_ns)
-    reach_ns = max(int(values_ns.max() - values_ns.min()) // FINE_BINS, 1)
-    least_ns = max(reach_ns, int(values_ns.max()) // (10 * FINE_BINS))
-    width_ns = int(10 ** len(str(least_ns - 1))) if least_ns > 1 else 1
-    index, counts = np.unique(values_ns // width_ns, return_counts=True)
-    return Tally(width_ns=width_ns, index=index, count=counts.astype(np.int64))
-
-
-def bin_together(tallies: Sequence[Tally]) -> Bins:
-    """Return the histograms of several tallies over the same bins of round width."""
-    filled = [tally for tally in tallies if tally.index.size]
-    if not filled:
-        nothing = np.zeros((len(tallies), 0), dtype=np.int64)
+def bin_together(groups: Sequence[Integers]) -> Bins:
+    """Return the histograms of groups of values >= 0 over the same bins of round width."""
+    every = np.concatenate(groups)
+    if not every.size:
+        nothing = np.zeros((len(groups), 0), dtype=np.int64)
         return Bins(edge_ns=np.empty(0, dtype=np.int64), counts=nothing)
-    width_ns = max(tally.width_ns for tally in filled)
-    first = min(int(tally.index[0]) * tally.width_ns for tally in filled) // width_ns
-    last = max(int(tally.index[-1]) * tally.width_ns for tally in filled) // width_ns
-    factor = next(step for step in round_factors() if last // step - first // step < DRAWN_BINS)
-    width_ns, first, last = width_ns * factor, first // factor, last // factor
-    counts = np.zeros((len(tallies), last - first + 1), dtype=np.int64)
-    for row, tally in enumerate(tallies):
-        np.add.at(counts[row], tally.index * tally.width_ns // width_ns - first, tally.count)
-    return Bins(edge_ns=np.arange(first, last + 2, dtype=np.int64) * width_ns, counts=counts)
+    least, most = int(every.min()), int(every.max())
+    width_ns = 10 ** len(str(most // FINEST - 1)) if most // FINEST > 1 else 1
+    width_ns *= next(
+        n for n in round_factors() if most // (n * width_ns) - least // (n * width_ns) < DRAWN_BINS
+    )
+    first, last = least // width_ns, most // width_ns
+    counts = [np.bincount(one // width_ns - first, minlength=last - first + 1) for one in groups]
+    edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns
+    return Bins(edge_ns=edge_ns, counts=np.array(counts))

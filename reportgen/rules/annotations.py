@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.arrays import Rows
 from reportgen.facts.device_busy import launch_start_ns
-from reportgen.facts.distributions import bin_together, tally_values
+from reportgen.facts.distributions import bin_together
 from reportgen.facts.intervals import union_by_code_ns
 from reportgen.merging import joint_codes, merge_by, rows_between, sum_of_known
 from reportgen.profile import RankTrace, SpanTable
@@ -190,7 +190,7 @@ def _exhibits(every: Sequence[Annotation]) -> Iterator[Exhibit]:
     chosen = repeated[:MOST_HISTOGRAMS]
     rest = left_out(LEFT_OUT, shown=len(chosen), every=len(repeated))
     for place, item in enumerate(chosen, start=1):
-        bins = bin_together([tally_values(item.duration_ns)])
+        bins = bin_together([item.duration_ns])
         drawn = histogram(
             f"histogram_{place}",
             bins.edge_ns / NS_PER_US,

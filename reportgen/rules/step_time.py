@@ -11,7 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Floats
 from reportgen.facts.device_busy import own_clock_ns
-from reportgen.facts.distributions import bin_together, tally_values
+from reportgen.facts.distributions import bin_together
 from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import Times
@@ -316,7 +316,7 @@ def _histogram(
     """Return the histogram of a time of each rank's steps."""
     medians_ns = [float(np.median(times_ns)) for _, times_ns in times]
     shown = [times[at] for at in many_ranks.unusual(medians_ns)]
-    bins = bin_together([tally_values(times_ns) for _, times_ns in shown])
+    bins = bin_together([times_ns for _, times_ns in shown])
     names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
     n_steps = sum(times_ns.size for _, times_ns in shown)
     of_what = f"{plural(n_steps, 'step')} on {plural(len(shown), 'rank')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reportgen.arrays import Instants
-from reportgen.facts.distributions import bin_together, tally_values
+from reportgen.facts.distributions import bin_together
 from reportgen.facts.loader import Waiting
 from reportgen.results import Exhibit, Role
 from reportgen.rules import kit
@@ -66,7 +66,7 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
 
 def wait_histogram(wait_ns: Instants) -> Iterator[Exhibit]:
     """Yield the histogram of all waits; nothing without waits."""
-    bins = bin_together([tally_values(wait_ns)])
+    bins = bin_together([wait_ns])
     if bins.edge_ns.size:
         yield kit.histogram(
             "waits",

@@ -11,7 +11,6 @@ from reportgen.arrays import Integers
 from reportgen.facts import trend, usage
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.contrast import WindowContents, contrast_of
-from reportgen.facts.distributions import Tally, tally_values
 from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overlaps_any, union_of
 from reportgen.facts.loader import long_waits_of, waits_of
 from reportgen.facts.pauses import pauses_of_workers
@@ -167,7 +166,7 @@ class StepSeries:
     work_growth: float | None
     outliers: tuple[SlowStep, ...]
     slowest: tuple[SlowStep, ...]
-    normal: Tally
+    normal: Integers
     buckets: TimeBuckets
     marks: PhaseSteps
     during_outliers: Breakdown
@@ -320,7 +319,7 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
         work_growth=_work_growth(part.system, steps),
         outliers=listed(outliers, stats_s["p50"]),
         slowest=listed(long.where(longest), stats_s["p50"]),
-        normal=tally_values(normal.duration_ns),
+        normal=normal.duration_ns,
         buckets=bucket_by_time(
             steps.start_ns, duration_ns / NS_PER_S, least_width_ns=2 * max(usual_ns, 1)
         ),
