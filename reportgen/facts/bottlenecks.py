@@ -47,12 +47,9 @@ def _no_minutes() -> Instants:
 
 def _added_by_minute(parts: Sequence[Instants]) -> Instants:
     """Return (n, 2) minutes in order, and the sum over all parts of what each of them has."""
-    total = _no_minutes()
-    for part in parts:  # one by one: all of them at once are large
-        every = np.concatenate([total, part])
-        minutes, code = np.unique(every[:, 0], return_inverse=True)
-        total = np.column_stack([minutes, sums_by_code(code, every[:, 1], minutes.size)])
-    return total
+    every = np.concatenate([_no_minutes(), *parts])
+    minutes, code = np.unique(every[:, 0], return_inverse=True)
+    return np.column_stack([minutes, sums_by_code(code, every[:, 1], minutes.size)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

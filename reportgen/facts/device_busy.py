@@ -35,8 +35,6 @@ _COMMUNICATION = re.compile(
     re.IGNORECASE,
 )
 """Names in published traces (docs/definitions.md, Communication kernels)."""
-MOST_FINE_BINS = 1_500
-"""Minimum number of bins that are measured, at most ten times as many: the drawn bins join them."""
 MOST_BINS = 300
 """Drawn bins are 120 to 300 (docs/definitions.md, Utilization over time)."""
 FAR_APART = 4
@@ -280,8 +278,7 @@ class FineUse:
     Attributes:
         width_ns: a power of ten.
         first: number of the first bin; it begins at first * width_ns, ns UTC.
-        busy_ns: (n,) busy time, int16 where that holds it: a rank's bins are most of what is kept
-            of it.
+        busy_ns: (n,) busy time.
         outside_ns: how much of the first and of the last bin is outside the window.
     """
 
@@ -295,7 +292,7 @@ class FineUse:
     @property
     def mean(self) -> float:
         """Return the busy time in the window over its length."""
-        return float(self.busy_ns.sum(dtype=np.int64) / max(self.length_ns.sum(), 1))
+        return float(self.busy_ns.sum() / max(self.length_ns.sum(), 1))
 
     @property
     def length_ns(self) -> Times:
@@ -330,7 +327,7 @@ class Use:
 
 def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: str) -> FineUse:
     """Return the busy time of a device in fine bins over a window."""
-    width_ns = int(10 ** max(floor(log10(max(window.length_ns / MOST_FINE_BINS, 1))), 0))
+    width_ns = int(10 ** max(floor(log10(max(window.length_ns / MOST_BINS, 1))), 0))
     first = (origin_ns + window.start_ns) // width_ns
     last = (origin_ns + window.end_ns) // width_ns
     edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns - origin_ns
@@ -341,19 +338,11 @@ def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: 
         device=device,
         width_ns=width_ns,
         first=first,
-        busy_ns=narrow(covered_each(inside, edge_ns[:-1], edge_ns[1:])),
+        busy_ns=covered_each(inside, edge_ns[:-1], edge_ns[1:]),
         outside_ns=(
             origin_ns + window.start_ns - first * width_ns,
             (last + 1) * width_ns - window.end_ns - origin_ns,
         ),
-    )
-
-
-def narrow(times_ns: Times) -> Times:
-    """Return times that are not negative in the narrowest type that holds them, signed."""
-    most_ns = times_ns.max(initial=0)
-    return times_ns.astype(
-        next(kind for kind in (np.int16, np.int32, np.int64) if most_ns <= np.iinfo(kind).max)
     )
 
 

@@ -15,8 +15,6 @@ NONE = -1
 ROUNDING_NS = 250
 """Largest distance of starts and ends that were equal before rounding: the spacing of float64 at
 microseconds since 1970, which PyTorch 2.3 writes; ends are sums of two such numbers."""
-_MOMENTS_AT_ONCE = 65_536
-"""Moments that are looked up together: half a MB for each array that is needed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,16 +265,12 @@ def innermost_at(nesting: Nesting, time_ns: Instants) -> Instants:
     # Of events that end together the outermost is the last to do so.
     by_end = rows[::-1][np.argsort(nesting.end_ns[rows][::-1], kind="stable")]
     start_ns, end_ns = nesting.start_ns[rows], nesting.end_ns[by_end]
-    found = np.empty(time_ns.shape, dtype=np.int64)
-    for first in range(0, time_ns.size, _MOMENTS_AT_ONCE):
-        some_ns = time_ns[first : first + _MOMENTS_AT_ONCE]
-        begun = np.searchsorted(start_ns, some_ns, side="right") - 1
-        ended = np.searchsorted(end_ns, some_ns, side="right") - 1
-        inside, last = rows[np.maximum(begun, 0)], by_end[np.maximum(ended, 0)]
-        has_left = (ended >= 0) & (nesting.end_ns[last] > nesting.start_ns[inside])
-        inside[has_left] = nesting.parent[last[has_left]]
-        inside[begun < 0] = NONE
-        found[first : first + some_ns.size] = inside
+    begun = np.searchsorted(start_ns, time_ns, side="right") - 1
+    ended = np.searchsorted(end_ns, time_ns, side="right") - 1
+    found, last = rows[np.maximum(begun, 0)], by_end[np.maximum(ended, 0)]
+    has_left = (ended >= 0) & (nesting.end_ns[last] > nesting.start_ns[found])
+    found[has_left] = nesting.parent[last[has_left]]
+    found[begun < 0] = NONE
     return found
 
 

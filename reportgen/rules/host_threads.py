@@ -102,8 +102,7 @@ def measure(part: RankTrace, _params: NoParams) -> RankThreads:
             busy, window, origin_ns=part.origin_ns, node=part.node, device=""
         )
         if use is not None:
-            both_ns = np.add(use.busy_ns, use_of_host.busy_ns, dtype=np.int64)
-            use_of_host = replace(use, busy_ns=device_busy.narrow(both_ns))
+            use_of_host = replace(use, busy_ns=use.busy_ns + use_of_host.busy_ns)
         use = use_of_host
     found.sort(key=lambda item: (-item.busy_ns, item.thread))
     return RankThreads(threads=tuple(found), use=use, calls=calls)
