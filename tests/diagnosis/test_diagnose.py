@@ -68,6 +68,14 @@ def test_a_slow_worker_explains_the_rhythm_of_those_that_wait_for_it(worker, exp
     assert (found["PERIOD-1"].symptom_of == ("STRAG-1",)) is explains
 
 
+@pytest.mark.parametrize("cause", [Cause.PERIODIC_SLOW_STEPS, Cause.SLOWING_DOWN])
+def test_slow_steps_at_random_are_a_fault_beside_rhythms_and_growth(cause: str) -> None:
+    slow = finding("STEP-1", Severity.WARNING, 0.2, cause=Cause.RANDOM_SLOW_STEPS)
+
+    found = diagnosed(finding("PERIOD-1", Severity.WARNING, 0.3, cause=cause), slow)
+    assert found["STEP-1"].symptom_of == ()
+
+
 @pytest.mark.parametrize("cause", [FEW, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT])
 def test_a_rhythm_without_waits_is_a_fault_beside_that_of_loading(cause: str) -> None:
     rhythm = finding("PERIOD-1", Severity.WARNING, 0.1, cause=Cause.PERIODIC_SLOW_STEPS)

@@ -448,6 +448,21 @@ def test_where_samples_do_not_show_whether_gpus_wait_for_copies_it_says_so(
     assert result.metrics["copies_at_most_ratio"] == pytest.approx(1 - use_pct / 100, abs=0.005)
 
 
+def test_what_gpus_leave_unused_in_a_slow_step_is_none_of_the_copies() -> None:
+    """Step 60 takes 40 s more, in which the GPU idles; copies may take the rest that it does."""
+    rows = list[tuple[Any, ...]]()
+    for row in training(wait_s=0.31, pinned=False, n_steps=120):
+        late_s = [40.0 * (at > START_S + 60.5) for at in row[2:4]]
+        end_s = row[2] + 0.01 if row[0] == "DataLoaderIter" else row[3]
+        rows.append((*row[:2], row[2] + late_s[0], end_s + late_s[1], row[4]))
+    ticks_s = np.arange(0, 160, 2)
+    use = np.where((ticks_s > 61) & (ticks_s < 101), 0.0, 90.0)
+    system = system_table({"gpu0": use.tolist()}, start_s=START_S, interval_s=2.0)
+    result = run(RULE, replace(node(rows, cores=1, gpus=1), system=system))
+
+    assert result.metrics["copies_at_most_ratio"] == pytest.approx(0.1 * 120 / 160, abs=0.015)
+
+
 def test_the_bound_of_copies_is_what_gpus_may_wait_not_what_they_do_at_least() -> None:
     node_of = measure(copying(0.4), Params())
     (worker,) = node_of.hand_over_ns

@@ -318,17 +318,13 @@ def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:
     ratio, most_ratio = (idle.ratio, idle.undiluted_ratio) if idle else (0.0, 1.0)
     if idle and idle.is_sure:
         ratio = idle.at_most_ratio
-    known = usage.unused_ratio(part.system)
-    unused = 1.0 if known is None else known
-    sure, most = (
-        {
-            item.worker: round(
-                min(of * item.copied_ns, item.regular_ns + item.grown_ns, unused * item.loop_ns)
-            )
-            for item in between
-        }
-        for of in (ratio, most_ratio)
-    )
+    sure, most = dict[str, int](), dict[str, int]()
+    for item in between:
+        known = usage.unused_ratio(part.system, outside=item.stops)
+        unused_ns = item.loop_ns * (1.0 if known is None else known)
+        most_ns = min(item.regular_ns + item.grown_ns, unused_ns)
+        sure[item.worker] = round(min(ratio * item.copied_ns, most_ns))
+        most[item.worker] = round(min(most_ratio * item.copied_ns, most_ns))
     return sure, most
 
 
