@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from reportgen.arrays import Mask
+from reportgen.arrays import Instants, Mask
 from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.intervals import overlaps_any, runs_of
 from reportgen.facts.steps import phase_word
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.rules.kit import col, row
+from reportgen.rules.overall_framework_metrics.tables import Stage
 from reportgen.units import NS_PER_S
 
 _OPS = "operators"
@@ -19,7 +20,7 @@ MOST_WINDOWS = 6
 """More windows of steps than this are too many for a sentence; first, last and number remain."""
 TITLE = "Kinds of recorded events, and when they were recorded"
 CAPTION = """Durations of the events of each node. first_step and last_step number the training
-    steps that ran while such events were recorded. Operators and passes are often recorded for a
+    steps that ran while such events were recorded, or before which training waited for a batch. Operators and passes are often recorded for a
     few steps only."""
 
 
@@ -62,6 +63,26 @@ def _windows(numbers: Sequence[int]) -> str:
     return ", ".join(f"{first}–{last}" if first < last else str(first) for first, last in ends)
 
 
+def _pause_before(training: SpanTable) -> Instants:
+    """Return (n,) where the pause before each step begins: behind the last step of its worker."""
+    order = np.lexsort((training.start_ns, training.worker))
+    previous_ns = np.roll(training.end_ns[order], 1)
+    previous_ns[np.diff(training.worker[order], prepend=-1) != 0] = 0
+    begin_ns = np.empty_like(previous_ns)
+    begin_ns[order] = previous_ns
+    return np.minimum(begin_ns, training.start_ns)
+
+
+def _steps_with(training: SpanTable, events: SpanTable, *, waits: bool) -> list[int]:
+    """Return the numbers of the steps in which events ran; a wait also counts for the next step."""
+    is_in = overlaps_any(training.start_ns, training.end_ns, events.start_ns, events.end_ns)
+    if waits:
+        begin_ns = _pause_before(training)
+        is_in |= overlaps_any(begin_ns, training.start_ns, events.start_ns, events.end_ns)
+    numbers = np.unique(training.step[is_in & (training.step != NO_STEP)])
+    return [int(number) for number in numbers]
+
+
 def recorded_of(node: str, spans: SpanTable, stages: Mapping[str, Mask]) -> Iterator[Recorded]:
     """Yield each kind that was recorded: phases of steps, stages of a batch, operators by device.
 
@@ -84,8 +105,7 @@ def recorded_of(node: str, spans: SpanTable, stages: Mapping[str, Mask]) -> Iter
     for what in sorted(kinds):
         events = spans.where(kinds[what])
         if events.n_spans:
-            is_in = overlaps_any(training.start_ns, training.end_ns, events.start_ns, events.end_ns)
-            numbers = np.unique(training.step[is_in & (training.step != NO_STEP)]).tolist()
+            numbers = _steps_with(training, events, waits=what == Stage.WAIT)
             p50_ns, p95_ns = np.percentile(events.duration_ns, (50, 95)).tolist()
             yield Recorded(
                 node=node,
