@@ -20,8 +20,8 @@ MOST_WINDOWS = 6
 """More windows of steps than this are too many for a sentence; first, last and number remain."""
 TITLE = "Kinds of recorded events, and when they were recorded"
 CAPTION = """Durations of the events of each node. first_step and last_step number the training
-    steps that ran while such events were recorded, or before which training waited for a batch. Operators and passes are often recorded for a
-    few steps only."""
+    steps that ran while such events were recorded, or before which training waited for a batch.
+    Operators and passes are often recorded for a few steps only."""
 
 
 @row
