@@ -73,8 +73,9 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.LONG_START},
     # What happens before the first step explains nothing in the loop.
     Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
-    # Time that GPUs lose between steps says where they are under-used.
-    Cause.GPU_UNDERUSED: _WAITS | _ABSENT | {Cause.LOST_GPU_TIME},
+    # Time that GPUs lose between steps says where they are under-used. They are so most of the
+    # time, which a few pauses are not.
+    Cause.GPU_UNDERUSED: (_WAITS | _ABSENT | {Cause.LOST_GPU_TIME}) - {Cause.LONG_PAUSE},
     Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED},
     # GPUs with a process each are used unequally where their workers wait unequally long.
     Cause.GPU_IMBALANCE: _ABSENT | (_WAITS - {Cause.GPU_IMBALANCE}),

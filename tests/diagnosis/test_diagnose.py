@@ -68,6 +68,13 @@ def test_a_slow_worker_explains_the_rhythm_of_those_that_wait_for_it(worker, exp
     assert (found["PERIOD-1"].symptom_of == ("STRAG-1",)) is explains
 
 
+def test_a_pause_does_not_explain_gpus_that_are_never_well_used() -> None:
+    pause = finding("PAUSE-1", Severity.WARNING, 0.3, cause=Cause.LONG_PAUSE)
+    low = finding("GPU-1", Severity.WARNING, 0.4, cause=Cause.GPU_UNDERUSED)
+
+    assert diagnosed(pause, low)["GPU-1"].symptom_of == ()
+
+
 @pytest.mark.parametrize("cause", [Cause.PERIODIC_SLOW_STEPS, Cause.SLOWING_DOWN])
 def test_slow_steps_at_random_are_a_fault_beside_rhythms_and_growth(cause: str) -> None:
     slow = finding("STEP-1", Severity.WARNING, 0.2, cause=Cause.RANDOM_SLOW_STEPS)
