@@ -126,8 +126,7 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
     ) -> pd.DataFrame:
         """Print the time from batch to batch; return the outliers, gaps between epochs left out.
 
-        The range and the patterns of events restrict the calls of GetNext (and other events of the
-        loader). Each outlier has the means of GPU, CPU and I/O wait inside it, of the devices
+        The range restricts the events of the loader, the patterns the calls of GetNext. Each outlier has the means of GPU, CPU and I/O wait inside it, of the devices
         and dimensions that fit ``select_dimensions``.
 
         Raises:
@@ -135,9 +134,8 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
         """
         framework = self.pd_data_frame.get_all_framework_metrics()
         dimensions = anywhere(select_dimensions)
-        frame = self._between(start_timestamp, end_timestamp)
-        frame = frame[rows_named(frame, ["framework_metric", "process"], anywhere(select_events))]
-        times = loading.batch_times(frame, framework)
+        times = loading.batch_times(self._between(start_timestamp, end_timestamp), framework)
+        times = times[rows_named(times, ["framework_metric", "process"], anywhere(select_events))]
         batches = loading.only_batches(times)
         if times.empty:
             print("No call of GetNext was recorded.")

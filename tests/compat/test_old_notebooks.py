@@ -92,6 +92,17 @@ def test_a_window_restricts_the_batches(tmp_path: Path) -> None:
     assert len(both.data) == 3
 
 
+def test_patterns_of_calls_leave_the_ends_of_epochs_out(tmp_path: Path) -> None:
+    calls = [("DataLoaderIter", "It::GetNext", at, at + 0.1) for at in (0, 1, 2, 6, 7)]
+    set_up = ("DataLoaderIterInitialize", "It.__init__", 5.5, 5.8)
+    rows = [(phase, name, START_S + at, START_S + end) for phase, name, at, end in (*calls, set_up)]
+    write_timeline(tmp_path, timeline_lines(rows))
+    write_system(tmp_path, {"gpu0": [5.0] * 40}, start_s=START_S)
+    analysis = PT_dataloader_analysis(PandasFrame(str(tmp_path)))
+
+    assert analysis.analyze_batchtime(select_events=["GetNext"]).empty
+
+
 def test_the_timeline_says_what_ran_between_two_of_its_samples(small: TrainingJob, capsys) -> None:
     """The cell of AWS's post: ``view_timeline_charts.find_time_annotations([13527,13548])``."""
     system, framework = small.get_systems_metrics_reader(), small.get_framework_metrics_reader()
@@ -120,7 +131,7 @@ def test_patterns_of_the_batch_times_take_effect_and_bad_ones_are_refused(tmp_pa
     write_system(tmp_path, {"gpu0": [50.0] * 20, "cpu0": [30.0] * 20})
     rows = [
         ("DataLoaderIter", f"{name}::GetNext", START_S + at_s, START_S + at_s + 0.01, {"os_pid": 7})
-        for name, times_s in (("Train", (0, 1, 2, 3, 8)), ("Eval", (3.5, 4.0, 4.5, 5.0, 9.5)))
+        for name, times_s in (("Train", (0, 1, 2, 3, 8)), ("Eval", (12, 12.5, 13, 13.5, 18)))
         for at_s in times_s
     ]
     write_timeline(tmp_path, timeline_lines(rows))
