@@ -126,8 +126,9 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
     ) -> pd.DataFrame:
         """Print the time from batch to batch; return the outliers, gaps between epochs left out.
 
-        The range restricts the events of the loader, the patterns the calls of GetNext. Each outlier has the means of GPU, CPU and I/O wait inside it, of the devices
-        and dimensions that fit ``select_dimensions``.
+        The range restricts the events of the loader, the patterns the calls of GetNext. Each
+        outlier has the means of GPU, CPU and I/O wait inside it, of the devices and dimensions
+        that fit ``select_dimensions``.
 
         Raises:
             ConfigError: a pattern that is none, or no time.
