@@ -218,11 +218,13 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
     is_effect = finding.cause in EFFECTS or is_unknown
     if not is_effect or finding.severity is Severity.INFO or is_of_one_process(finding, results):
         return finding.possible_causes
+    # Numbers of the rule that tells the effect do not deny it.
+    others = [result for result in results if finding not in result.findings]
     causes = EXPLAINED_BY[finding.cause]
     words = [word for word in NAMED_BY if word in causes]
     if finding.cause == Cause.LOST_GPU_TIME:
         words.append(Cause.GPU_SWINGS)
-    return tuple(str(word) for word in words if not is_ruled_out(word, results))
+    return tuple(str(word) for word in words if not is_ruled_out(word, others))
 
 
 def is_of_one_process(finding: Finding, results: Sequence[RuleResult]) -> bool:

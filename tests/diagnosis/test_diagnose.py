@@ -68,6 +68,13 @@ def test_a_slow_worker_explains_the_rhythm_of_those_that_wait_for_it(worker, exp
     assert (found["PERIOD-1"].symptom_of == ("STRAG-1",)) is explains
 
 
+def test_the_number_of_the_rule_that_tells_an_effect_does_not_deny_its_causes() -> None:
+    waits = finding("DL-5", Severity.WARNING, 0.08, cause=Cause.SLOW_INPUT)
+    (loader,) = diagnose([replace(result("Dataloader", waits), metrics={"waited_ratio": 0.03})])
+
+    assert Cause.TOO_FEW_LOADERS in loader.findings[0].possible_causes
+
+
 def test_a_pause_does_not_explain_gpus_that_are_never_well_used() -> None:
     pause = finding("PAUSE-1", Severity.WARNING, 0.3, cause=Cause.LONG_PAUSE)
     low = finding("GPU-1", Severity.WARNING, 0.4, cause=Cause.GPU_UNDERUSED)
