@@ -138,13 +138,14 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
     """Return a ``table`` exhibit; columns of names that all say the same are left out.
 
     The column whose names stand together comes first: one name is written for all of its rows.
-    Where each row has a unit, the first one stays: it says what the row measures.
+    Where each row has a unit, the last one stays: it says what the row measures.
     """
     columns = {column.name: column for column in exhibit.columns}
     row_units = columns.pop(UNIT_COLUMN, None)
     names = [item for item in columns.values() if item.type is ColumnType.TEXT]
     varied = sorted((item for item in names if len(set(item.values)) > 1), key=_n_runs)
-    names = varied or (names[:1] if row_units else [])
+    measured = [item for item in names[-1:] if row_units and item not in varied]
+    names = [*measured, *varied]
     values = [item for item in columns.values() if item.type is not ColumnType.TEXT]
     n_rows = min(exhibit.n_rows, most_rows)
     firsts = [str(value) for value in names[0].values] if names else [""] * n_rows

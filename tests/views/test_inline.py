@@ -7,25 +7,29 @@ from reportgen.views.inline import spreads_of
 from tests.views import reports
 
 
-def spreads(names: list[str], unit: str | None) -> Exhibit:
-    units = [("unit", "", [unit] * len(names))] if unit else []
+def spreads(resource: str, unit: str | None, *, nodes: tuple[str, ...] = ("algo-1",)) -> Exhibit:
+    units = [("unit", "", [unit] * len(nodes))] if unit else []
     return reports.table(
-        ("resource", "", names),
+        ("node", "", list(nodes)),
+        ("resource", "", [resource] * len(nodes)),
         *units,
-        ("max", "", [2.0] * len(names)),
+        ("max", "", [2.0] * len(nodes)),
         exhibit_id="spreads",
         title="Spreads",
     )
 
 
-def test_the_only_row_says_what_it_measures():
-    table = spreads_of(spreads(["host memory"], "%"), most_rows=9)
+def test_the_only_resource_of_one_or_more_nodes_is_named():
+    table = spreads_of(spreads("host memory", "%"), most_rows=9)
     assert table.name_heads == ("resource",)
     assert table.rows[0].names[0].text == "host memory"
+    table = spreads_of(spreads("host memory", "%", nodes=("algo-1", "algo-2")), most_rows=9)
+    assert table.name_heads == ("resource", "node")
+    assert [row.span for row in table.rows] == [2, 0]
 
 
 def test_names_that_all_say_the_same_are_left_out():
-    assert spreads_of(spreads(["training"], None), most_rows=9).name_heads == ()
+    assert spreads_of(spreads("training", None), most_rows=9).name_heads == ()
 
 
 def test_the_names_that_stand_together_come_first_and_are_written_once():

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, words_for
 from reportgen.text import format_pct, phase_words
-from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import Ink, inks_of
 from reportgen.views.theme import N_SHADES
@@ -31,7 +30,7 @@ class SharePart:
     """One part of a whole.
 
     Attributes:
-        written_pct: its share as written, with one decimal; those of a whole add up to 100.0.
+        written_pct: its share as written, with one decimal.
         width_pct: its share as drawn.
         exact: its share with more digits, shown where it is pointed at.
     """
@@ -68,7 +67,8 @@ class SharePart:
 class SharesInfo:
     """Content of a pie or a bar; parts in the order of the exhibit, small ones as one at the end.
 
-    SageMaker's results hold shares alone: ``has_amounts`` is then false.
+    SageMaker's results hold shares alone: ``has_amounts`` is then false. ``remark`` says what the
+    written shares add up to if rounding makes it another number than 100.
     """
 
     label: str
@@ -77,6 +77,7 @@ class SharesInfo:
     parts: tuple[SharePart, ...]
     folded: tuple[SharePart, ...] = ()
     has_amounts: bool = True
+    remark: str = ""
 
 
 def are_several(parts: Sequence[SharePart]) -> bool:
@@ -180,23 +181,17 @@ def _parts(
     ]
 
 
-def _written(pcts: Sequence[float], names: Sequence[str]) -> Sequence[float]:
-    """Return shares with one decimal, those of a whole so that they add up to 100.
+def _written(pcts: Sequence[float], names: Sequence[str]) -> list[float]:
+    """Return shares with one decimal, as sentences and other tables write them.
 
-    The others take the difference, as no sentence quotes them; else the method of the largest
-    remainder decides.
+    Only the others, which no sentence quotes, take the difference to 100.
     """
-    if min(pcts, default=0.0) < 0 or abs(sum(pcts) - 100) > _WHOLE_PCT:
-        return pcts
     written = [round(pct, 1) for pct in pcts]
-    if _OTHERS in names:
+    if _OTHERS in names and abs(sum(pcts) - 100) <= _WHOLE_PCT:
         at = names.index(_OTHERS)
-        written[at] = round(100 - sum(written[:at] + written[at + 1 :]), 1)
-    return (
-        written
-        if abs(sum(written) - 100) < 0.05 and min(written) >= 0
-        else percentages(pcts, decimals=1)
-    )
+        rest = round(100 - sum(written[:at] + written[at + 1 :]), 1)
+        written[at] = max(rest, 0.0)
+    return written
 
 
 def swatches_of(parts: Sequence[SharePart]) -> tuple[str, ...]:
@@ -212,6 +207,8 @@ def info(exhibit: Exhibit) -> SharesInfo:
     """
     kept, small = split(parts_of(exhibit))
     amount = _amount_of(exhibit)
+    total_pct = round(sum(part.written_pct for part in kept), 1)
+    is_off = 0 < abs(total_pct - 100) <= _WHOLE_PCT
     return SharesInfo(
         label=exhibit.title,
         amount_head=heading_of(amount.name),
@@ -219,6 +216,7 @@ def info(exhibit: Exhibit) -> SharesInfo:
         parts=tuple(kept),
         folded=tuple(small),
         has_amounts=any(value is not None for value in amount.values),
+        remark=f"Each share is rounded; together they are {total_pct} %." if is_off else "",
     )
 
 

@@ -36,27 +36,30 @@ def test_large_parts_carry_their_share_and_small_ones_are_in_the_legend() -> Non
 
 
 @pytest.mark.parametrize(
-    ("shares_pct", "written"),
+    ("shares_pct", "written", "remark"),
     [
-        ({"a": 79.86, "b": 7.86, "c": 11.86, "others": 0.42}, [79.9, 7.9, 11.9, 0.3]),
-        ({"a": 50.06, "b": 49.94, "others": 0.0}, [50.1, 49.9, 0.0]),
-        ({"a": 50.051, "b": 49.889, "c": 0.06, "others": 0.0}, [50.0, 49.9, 0.1, 0.0]),
-        ({"a": 100 / 3, "b": 100 / 3, "c": 100 / 3}, [33.4, 33.3, 33.3]),
+        ({"a": 79.86, "b": 7.86, "c": 11.86, "others": 0.42}, [79.9, 7.9, 11.9, 0.3], ""),
+        ({"a": 50.06, "b": 49.94, "others": 0.0}, [50.1, 49.9, 0.0], ""),
+        (
+            {"idle": 56.338, "compute": 5.632, "overlap": 1.29, "comm": 36.615, "copy": 0.125},
+            [56.3, 5.6, 1.3, 36.6, 0.1],
+            "Each share is rounded; together they are 99.9 %.",
+        ),
     ],
 )
-def test_written_shares_add_up_to_100_and_the_exact_ones_stay(
-    shares_pct: dict[str, float], written: list[float]
+def test_shares_are_written_as_sentences_write_them_and_a_remark_names_another_sum_than_100(
+    shares_pct: dict[str, float], written: list[float], remark: str
 ) -> None:
     values = list(shares_pct.values())
-    made = exhibit(
-        "s",
-        ExhibitKind.SHARES,
-        title="S",
-        columns=[("part", "", list(shares_pct)), ("time_us", "us", values), ("pct", "%", values)],
-    )
-    parts = pie_of(made).parts
-    assert [part.pct.text for part in parts] == [f"{value} %" for value in written]
-    assert [float(part.pct.exact) for part in parts] == values
+    columns: list[tuple[str, str, list[object]]] = [
+        ("part", "", [*shares_pct]),
+        ("time_us", "us", [*values]),
+        ("pct", "%", [*values]),
+    ]
+    info = shares.info(exhibit("s", ExhibitKind.SHARES, title="S", columns=columns))
+    assert [part.pct.text for part in info.parts] == [f"{value} %" for value in written]
+    assert [float(part.pct.exact) for part in info.parts] == values
+    assert info.remark == remark
 
 
 def test_a_part_that_is_all_has_its_share_in_the_middle() -> None:
