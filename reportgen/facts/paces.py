@@ -30,8 +30,6 @@ N_PACE_BLOCKS = 10
 """A stretch of a job, in which a worker may be slow, is one or several tenths of its steps."""
 FAR_MORE = 1.2
 """A stretch counts if it costs this factor more than the steady part of being slow."""
-MOST_COMPARED = 4096
-"""So many steps of each worker are compared one by one; of more, each 2nd, 4th, 8th …"""
 
 GPU_OPERATORS = "gpu_functions-dev:"
 """The phase of a GPU's operators begins with it; the number of the GPU follows."""
@@ -69,7 +67,7 @@ class Pace:
         gpu: ``gpu1`` where the GPU's operators name a separate GPU for each worker of the node.
         is_alone: whether it trains a model by itself.
         number, start_ns, forward_ns: (n,) numbers and starts of steps, and how long the forward
-            passes in each took; steps without any are left out, and of many only some are kept.
+            passes in each took; steps without any are left out.
     """
 
     worker: str
@@ -129,7 +127,7 @@ def paces_of(spans: SpanTable, *, alone: Collection[str] = ()) -> tuple[Pace, ..
         row, duration_ns = row[is_inside], of_worker.duration_ns[is_inside]
         forward_ns = np.zeros(steps_of_phase.n_steps, dtype=np.int64)
         np.add.at(forward_ns, row, duration_ns)
-        is_kept = (forward_ns > 0) & (steps_of_phase.number % _stride(steps_of_phase.n_steps) == 0)
+        is_kept = forward_ns > 0
         paces.append(
             Pace(
                 worker=steps_of_phase.worker,
@@ -163,11 +161,6 @@ def _gpus_of(spans: SpanTable) -> dict[str, str]:
     }
     workers = {worker: gpu for gpu, worker in gpus.items()}
     return workers if len(workers) == len(pairs) else {}
-
-
-def _stride(n_steps: int) -> int:
-    """Return a power of two, so that the steps kept of one worker are among those of another."""
-    return 1 << max(0, (n_steps - 1) // MOST_COMPARED).bit_length()
 
 
 def main_paces(paces: Sequence[Pace]) -> list[Pace]:
