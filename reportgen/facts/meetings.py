@@ -158,19 +158,6 @@ def end_together(meetings: Meetings) -> float:
     return agreeing / meetings.n if meetings.n else 0.0
 
 
-def are_certain(every: Exchanges) -> bool:
-    """Return whether exchanges match whatever the clocks say.
-
-    They do where each rank has as many of equal group, name and number as all others have.
-    """
-    known = joint_codes(every.group, every.name, every.seq)
-    _, first, n_each = np.unique(
-        joint_codes(known, every.rank), return_index=True, return_counts=True
-    )
-    pairs = np.stack([known[first], n_each])
-    return bool(np.unique(pairs, axis=1).shape[1] == np.unique(known).size)
-
-
 def _match(every: Exchanges) -> Meetings:
     """Match by group, name, number and occurrence among those of equal group, name and number."""
     known = joint_codes(every.group, every.name, every.seq)

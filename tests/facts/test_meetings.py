@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from reportgen.facts.exchanges import joined
-from reportgen.facts.meetings import Meetings, are_certain, comparable, meetings_of
+from reportgen.facts.meetings import Meetings, comparable, meetings_of
 from tests.facts.exchange_rows import Row, exchanges
 
 MS = 1_000_000
@@ -65,13 +63,3 @@ def test_times_of_a_meeting_are_those_of_its_first_and_last_rank() -> None:
     assert (found.transfer_ns.tolist(), found.end_spread_ns.tolist()) == ([9, 10], [1, 1])
     assert found.last_rank.tolist() == [1, 0]
     assert found.wait_ns.tolist() == [7, 0, 0, 0]
-
-
-@pytest.mark.parametrize(("n_second", "expected"), [(3, True), (2, False)])
-def test_unnumbered_exchanges_match_only_where_all_ranks_have_as_many(n_second, expected) -> None:
-    rows = [
-        Row(rank=rank, start_ns=MS * (k - 1), end_ns=MS * k)
-        for rank, n in enumerate((3, n_second))
-        for k in range(n)
-    ]
-    assert are_certain(exchanges(rows)) is expected

@@ -166,6 +166,7 @@ def cluster(
     slow_host: int | None = None,
     n_steps: int = 6,
     skew_ns: int = 0,
+    is_numbered: bool = True,
 ) -> RuleResult:
     """Four hosts of two ranks: all meet in each step, then the ranks of each host do.
 
@@ -177,7 +178,7 @@ def cluster(
         host = number // PER_HOST
         gpu: list[Any] = []
         for step in range(n_steps):
-            zero, seq = 2000.0 * step, {"seq": step}
+            zero, seq = 2000.0 * step, {"seq": step} if is_numbered else {}
             start = 100.0 + late_us.get(number, 0.0)
             every = {"name": "allreduce", "group": "all", "group_size": 8, **seq}
             gpu.append((KERNEL, zero + start, 400.0 - start, {"collective": every}))
@@ -264,6 +265,12 @@ def test_clocks_that_differ_change_no_waiting(skew_ns: int) -> None:
         host * skew_ns / 1_000 for host in range(HOSTS)
     ]
     assert same.exhibit("clocks") is None
+
+
+def test_without_numbers_no_clocks_are_moved_that_are_far_apart() -> None:
+    (finding,) = cluster(n_steps=12, skew_ns=71 * 10**9, is_numbered=False).findings
+
+    assert finding.id == "COMM-2"
 
 
 def stepping(number: int, *compute_us: float, n_steps: int = 2) -> RankTrace:

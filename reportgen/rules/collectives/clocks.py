@@ -14,7 +14,6 @@ from reportgen.facts.meetings import (
     AGREE_RATIO,
     AGREE_WITHIN_NS,
     Meetings,
-    are_certain,
     end_together,
     meetings_of,
 )
@@ -71,7 +70,7 @@ def align(
     """
     every = joined([rank.exchanges for rank in ranks])
     meetings = meetings_of(every)
-    is_certain = end_together(meetings) >= AGREE_RATIO or are_certain(every)
+    is_certain = end_together(meetings) >= AGREE_RATIO or (every.seq != NONE).all()
     clocks = {rank: host or f"rank {rank}" for rank, host in hosts_of(ranks).items()}
     shifts = clock_shifts(meetings, clocks) if is_certain else []
     ahead_of = {item.clock: item.ahead_ns for item in shifts}
