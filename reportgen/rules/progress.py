@@ -11,6 +11,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Floats, Integers, Mask
+from reportgen.facts.resample import bucket_by_time
 from reportgen.facts.samples import mean_of, mean_of_present
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.monitoring import Progress
@@ -19,8 +20,6 @@ from reportgen.rules import kit
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.units import NS_PER_S
 
-MOST_POINTS = 500
-"""Intervals of the chart; of more, neighbours are one."""
 PAUSE_TIMES, LEAST_PAUSE_S = 5.0, 30.0
 """A logging interval is a pause if each step in it takes five times the usual time, and the
 interval half a minute longer: shorter ones may be a checkpoint or the log itself."""
@@ -271,19 +270,17 @@ def _exhibits(nodes: Sequence[NodePace], logged: Sequence[Logged]) -> Iterator[E
 
 
 def _chart(node: NodePace) -> Exhibit:
-    size = -(-node.pace.size // MOST_POINTS)
-    starts = np.arange(0, node.pace.size, size)
-    counts = np.diff(starts, append=node.pace.size)
-    pace = np.add.reduceat(node.pace, starts) / counts
-    together = f" Each point is the mean of {size} intervals." if size > 1 else ""
+    line = bucket_by_time(node.start_ns, node.pace)
+    most = int(line.count.max())
+    together = f" Each point is the mean of up to {most} intervals." if most > 1 else ""
     return results.exhibit(
         "pace",
         ExhibitKind.SERIES,
         title="Steps a second over time",
         caption=f"Means of logging intervals of {node.node}, by {node.counter}.{together}",
         columns=[
-            *kit.floats(("time_s", "s", node.start_ns[starts] / NS_PER_S)),
-            *kit.floats(("steps_per_s", "1/s", pace), role=Role.STEP),
+            *kit.floats(("time_s", "s", line.first_ns / NS_PER_S)),
+            *kit.floats(("steps_per_s", "1/s", line.total / line.count), role=Role.STEP),
         ],
         role=Role.STEP,
     )

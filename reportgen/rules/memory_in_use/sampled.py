@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Floats
-from reportgen.facts.resample import TimeBuckets, align, bucket_by_time
+from reportgen.facts.resample import MAX_BUCKETS, TimeBuckets, align, bucket_by_time
 from reportgen.facts.trend import AGREEMENT_FROM, trend_of
 from reportgen.facts.usage import while_at_work
 from reportgen.profile import NodeProfile, SeriesKind
@@ -20,8 +20,6 @@ from reportgen.units import NS_PER_S, seconds
 
 HOST = "host"
 _REST = "chosen: the rest is what a larger batch or one more loader process takes"
-MOST_CELLS = 1_000
-"""Points of a line: more than a screen has columns of pixels for it."""
 _STAYS_PCT = 50.0
 """Memory that is above a limit in more than half of the samples stays there: a peak of one batch is
 no state of the job."""
@@ -290,7 +288,7 @@ def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
 
 def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
     shown = sorted(devices, key=lambda device: -device.max_pct)[: kit.MOST_LINES]
-    aligned = align([device.curve for device in shown], cells=MOST_CELLS)
+    aligned = align([device.curve for device in shown], cells=MAX_BUCKETS)
     lines = [
         (_label(device, shown), "%", np.round(aligned.high[index], 2))
         for index, device in enumerate(shown)

@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from reportgen.facts.distributions import PCT_EDGES
-from reportgen.facts.resample import align
+from reportgen.facts.resample import MAX_BUCKETS, align
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.aws.aws_overall_system_usage import Quantity
 from reportgen.rules.kit import MOST_LINES, floats, histogram, merge, ranking, sum_by_key, table
@@ -23,7 +23,6 @@ from reportgen.rules.overall_system_usage.measure import (
 from reportgen.text import device_label, plural, write
 from reportgen.units import NS_PER_S
 
-MAX_CELLS = 600
 CELLS_OF_ALL_LINES = 4_800
 """Many lines get fewer cells each, so that the page stays small."""
 TIME_DIGITS = 3
@@ -146,7 +145,7 @@ def _band(
 ) -> Exhibit:
     digits = 0 if unit == "bytes/s" else 2
     shown = _extremes(lines)
-    cells = min(MAX_CELLS, CELLS_OF_ALL_LINES // len(shown))
+    cells = min(MAX_BUCKETS, CELLS_OF_ALL_LINES // len(shown))
     aligned = align([line.curve for line in shown], cells=cells)
     columns = [("time_s", "s", np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS))]
     for at, line in enumerate(shown):
