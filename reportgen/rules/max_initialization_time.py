@@ -247,62 +247,54 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         phases_of(details | {"step_num": step_num(*ends)})
         for ends in ((job.loop.start_ns, job.loop.end_ns), (job.steps.first_ns, job.steps.last_ns))
     )
-    by_work = _phases_of_work(job, job.gpus)
-    words, end = (OF_GPUS, BY_GPUS) if by_work else (OF_CORES, BY_GPUS.replace("GPUs", "cores"))
-    by_cores = _phases_of_work(job, job.cores)
-    if by_work is None and by_cores is not None and by_cores.parts_s[0] >= SHORT_START_S:
-        by_work = by_cores  # those that are busy from the start do not show when training began
+    by_work, words, end = _phases_of_work(job, job.gpus), OF_GPUS, BY_GPUS
+    if by_work is None:
+        # Cores that are busy from the start do not show when training began.
+        by_work = _phases_of_work(job, job.cores, least_start_s=SHORT_START_S)
+        words, end = OF_CORES, BY_GPUS.replace("GPUs", "cores")
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
-    loop_ns, begun_ns = job.loop.start_ns, job.begun_ns
-    is_estimated = loop_ns is not None and begun_ns is not None and begun_ns < loop_ns
-    meanwhile, shown = (
-        _meanwhile(job.rates),
-        _by_number(phases, begun_ns) if is_estimated else phases,
-    )
-    estimated = write(ESTIMATED) if is_estimated else ""
-    if by_work is not None:
-        return Outcome(
-            findings=[
-                _finding(
-                    by_work,
-                    params,
-                    meanwhile=meanwhile,
-                    words=words,
-                    unseen_s=seconds(job.interval_ns),
-                )
-            ],
-            exhibits=phases_exhibit(by_work, end=end),
-            details=details,
+    shown, (meanwhile, advice), counters = by_work, _meanwhile(job.rates), results.Counters()
+    if by_work is None:
+        loop_ns, begun_ns = job.loop.start_ns, job.begun_ns
+        is_estimated = loop_ns is not None and begun_ns is not None and begun_ns < loop_ns
+        estimated = write(ESTIMATED) if is_estimated else ""
+        meanwhile += estimated
+        words, end = OF_STEPS, f"{OUR_END}.{estimated}".rstrip(".")
+        shown = _by_number(phases, begun_ns) if is_estimated else phases
+        counters = results.Counters(
+            rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
         )
     return Outcome(
-        missing=kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps),
+        missing=None if by_work else kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps),
         findings=[
             _finding(
                 shown,
                 params,
-                meanwhile=(f"{meanwhile[0]}{estimated}", meanwhile[1]),
+                meanwhile=meanwhile,
+                advice=advice,
                 is_whole=not job.is_unrecorded,
                 is_numbered=job.begun_ns is not None,
+                words=words,
+                unseen_s=seconds(job.interval_ns) if by_work else 0.0,
             ),
             None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
         ],
-        exhibits=phases_exhibit(shown, end=f"{OUR_END}.{estimated}".rstrip(".")),
+        exhibits=phases_exhibit(shown, end=end),
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
-        counters=results.Counters(
-            rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
-        ),
+        counters=counters,
         details=details,
     )
 
 
-def _phases_of_work(job: NodeStart, work: Ends) -> Phases | None:
+def _phases_of_work(job: NodeStart, work: Ends, *, least_start_s: float = 0.0) -> Phases | None:
     """Return the phases of a job without steps by its first and its last work."""
     edges_ns = (job.samples.first_ns, work.first_ns, work.last_ns, job.samples.last_ns)
     edges_s = [seconds(time_ns) for time_ns in edges_ns if time_ns is not None]
     if job.loop.n_steps or len(edges_s) < len(edges_ns):
         return None
     before_s, loop_s, after_s = (round(end - begin, 6) for begin, end in pairwise(edges_s))
-    return Phases(start_s=edges_s[0], parts_s=(before_s, loop_s, after_s))
+    phases = Phases(start_s=edges_s[0], parts_s=(before_s, loop_s, after_s))
+    return phases if before_s >= least_start_s else None
 
 
 def _by_number(phases: Phases | None, begun_ns: int | None) -> Phases | None:
@@ -318,18 +310,20 @@ def _finding(
     phases: Phases | None,
     params: Params,
     *,
-    meanwhile: tuple[str, str],
-    is_whole: bool = True,
-    is_numbered: bool = False,
-    words: Mapping[str, Any] = OF_STEPS,
-    unseen_s: float = 0.0,
+    meanwhile: str,
+    advice: str,
+    is_whole: bool,
+    is_numbered: bool,
+    words: Mapping[str, Any],
+    unseen_s: float,
 ) -> results.Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole.
 
     Args:
         phases: of the job, if they are known.
         params: the limit.
-        meanwhile: what went on before the loop, and the advice that fits it.
+        meanwhile: what went on before the loop.
+        advice: what fits it.
         is_whole: whether the loop was recorded from its start.
         is_numbered: whether the number of a step shows when it began.
         words: by what the loop is known.
@@ -357,11 +351,11 @@ def _finding(
         where=results.Where(start_s=phases.start_s, end_s=phases.start_s + before_s),
         severity=kit.fault_severity(share) if is_fault else results.Severity.INFO,
         share=max(before_s - LEAST_START_S, 0.0) / sum(phases.parts_s),
-        advice=meanwhile[1] if is_fault else SHORT_ADVICE,
+        advice=advice if is_fault else SHORT_ADVICE,
         limit=write(limit, s=limit_s),
         loop_s=loop_s,
         share_pct=percentages(phases.parts_s, decimals=1)[0],
-        meanwhile=meanwhile[0],
+        meanwhile=meanwhile,
         **words,
     )
     return replace(found, measured=round(before_s, 3))

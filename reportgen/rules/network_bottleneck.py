@@ -16,7 +16,7 @@ from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, starved_by_ne
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 MAX_HOLE_TICKS = 2
 """An episode goes on over this many ticks: the rate of a loader that never stops still swings."""
@@ -43,7 +43,7 @@ ABOUT = About(
 )
 _TEXT = """In {n_episodes:count episode} a GPU was below {gpu_threshold:pct} while its node received
     data at nearly its limit; in the longest one {longest.node} received
-    {longest.mean_bytes_per_s:bytes}/s for {longest.duration_s:s}. """
+    {longest.mean_bytes_per_s:bytes}/s for {longest.length_ns:ns}. """
 AT_LIMIT = kit.Message(
     id="SYS-5",
     cause=results.Cause.NETWORK_INPUT,
@@ -99,22 +99,14 @@ class Episode:
     lane: str = kit.derived(lambda item: item.node)
     name: str = kit.derived(lambda _: "network busy, GPU idle")
     node: str = kit.col()
-    start_s: float = kit.col("s")
-    end_s: float = kit.col("s")
-    length_s: float = kit.derived(lambda item: item.duration_s, "s", name="duration_s")
+    start_ns: int = kit.col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = kit.col("s", name="end_s", per=NS_PER_S)
+    length_ns: int = kit.derived(
+        lambda item: item.end_ns - item.start_ns, "s", name="duration_s", per=NS_PER_S
+    )
     mean_bytes_per_s: float = kit.col("bytes/s", name="received")
     limit_bytes_per_s: float = kit.col("bytes/s", name="limit")
     gpu_mean_pct: float = kit.col("%")
-
-    @property
-    def duration_s(self) -> float:
-        """Return the time from the first to the last tick."""
-        return self.end_s - self.start_s
-
-    @property
-    def where(self) -> results.Where:
-        """Return the place and the time."""
-        return results.Where(node=self.node, start_s=self.start_s, end_s=self.end_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,8 +176,8 @@ def _episode(part: NodeProfile, found: usage.Starvation, is_starved: Mask, span:
     use = part.system.matrix(SeriesKind.GPU_UTILIZATION)[span]
     return Episode(
         node=part.node,
-        start_s=seconds(tick_ns[0]),
-        end_s=seconds(tick_ns[-1]),
+        start_ns=int(tick_ns[0]),
+        end_ns=int(tick_ns[-1]),
         mean_bytes_per_s=float(found.received[span][rows].mean()),
         limit_bytes_per_s=found.limit_bytes_per_s or 0.0,
         gpu_mean_pct=float(np.nanmean(use[rows])),
@@ -247,7 +239,7 @@ def _finding(
 
     That the job's own maximum is the limit is a guess, hence no more than a warning.
     """
-    longest = max(episodes, key=lambda item: item.duration_s)
+    longest = max(episodes, key=lambda item: item.length_ns)
     worst = max(node.n_starved / node.n_both for node in nodes if node.n_both)
     is_given = params.limit_bytes_per_s is not None
     guessed = results.Severity.INFO if worst < kit.CHEAP_RATIO else results.Severity.WARNING
@@ -256,7 +248,7 @@ def _finding(
         threshold=round(
             usage.busy_from(longest.limit_bytes_per_s, busy_pct=params.network_threshold), 1
         ),
-        where=longest.where,
+        where=kit.stretch(longest.node, None, longest.start_ns, longest.end_ns),
         severity=kit.fault_severity(share) if is_given else guessed,
         share=share if is_given else None,
         share_pct=100 * share,
