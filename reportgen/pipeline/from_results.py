@@ -17,7 +17,7 @@ from reportgen.publish import job_path_of, read_notebook
 from reportgen.report import Extent, JobHeader, Report
 from reportgen.results import JsonValue, RuleId
 from reportgen.results.codec import encode_beside
-from reportgen.rules.aws.imported import has_gpus, judge_imported, with_gpu_samples
+from reportgen.rules.aws.imported import has_gpus, judge_imported, reads_events, with_gpu_samples
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
 from reportgen.rules.settings import checked_settings, select_rules
@@ -74,6 +74,11 @@ def import_results(
         {rule_id: item.details for rule_id, item in found.items()},
         {rule_id: item.counters.datapoints for rule_id, item in found.items()},
     )
+    has_events = any(
+        reads_events(rule) and found[rule.id].counters.datapoints
+        for rule in rules
+        if rule.id in found
+    )
     results = [
         judge_imported(
             rule,
@@ -81,6 +86,7 @@ def import_results(
             found[rule.id].details,
             found[rule.id].rule_parameters,
             has_gpu=has_gpu,
+            has_events=has_events,
         )
         for rule in rules
         if rule.id in found

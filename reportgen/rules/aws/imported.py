@@ -61,6 +61,7 @@ def judge_imported(
     rule_parameters: str,
     *,
     has_gpu: bool,
+    has_events: bool,
 ) -> results.RuleResult:
     """Return the result of a rule that SageMaker ran: its five keys, drawn, and its trigger.
 
@@ -71,7 +72,7 @@ def judge_imported(
     Edge cases: details of another shape than the rule's make the result ``failed``.
     """
     params, unread = parse_parameters(rule, rule_parameters)
-    lack = _lack(rule, counters, details, params, has_gpu=has_gpu)
+    lack = _lack(rule, counters, details, params, has_gpu=has_gpu, has_events=has_events)
     lack = None if counters.rule_triggered else lack
     known = lack.text if lack else _KNOWN.get(rule.id, "")
     sentences = [known, "Computed by SageMaker."] if lack else ["Computed by SageMaker.", known]
@@ -195,8 +196,19 @@ def has_gpus(details: Mapping[RuleId, Details], datapoints: Mapping[RuleId, int]
     return any(seen) if seen else True
 
 
+def reads_events(rule: AnyRule) -> bool:
+    """Return whether the datapoints of a rule are framework events."""
+    return Need.FRAMEWORK in rule.needs
+
+
 def _lack(
-    rule: AnyRule, counters: Counters, details: Details, params: Any, *, has_gpu: bool
+    rule: AnyRule,
+    counters: Counters,
+    details: Details,
+    params: Any,
+    *,
+    has_gpu: bool,
+    has_events: bool,
 ) -> Reason | None:
     """Return why SageMaker's rule cannot have looked, or ``None`` where it did."""
     if rule.id in _GPU_RULES and not has_gpu:
@@ -215,7 +227,7 @@ def _lack(
         never = _NEVER.get(rule.id)
         return Reason(code=ReasonCode.IMPORTED, text=never) if never else None
     if not counters.datapoints:
-        reads_events = Need.FRAMEWORK in rule.needs
-        code = ReasonCode.NO_FRAMEWORK_METRICS if reads_events else ReasonCode.NOT_SAMPLED
+        without = ReasonCode.NO_EVENTS if has_events else ReasonCode.NO_FRAMEWORK_METRICS
+        code = without if reads_events(rule) else ReasonCode.NOT_SAMPLED
         return Reason(code=code, text="It saw no data.")
     return too_few(too_short(counters.datapoints, patience=patience))

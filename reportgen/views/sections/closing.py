@@ -50,8 +50,7 @@ def not_recorded(report: Report) -> PageSection:
     """List the checks that did not look, why, and how to record their data."""
     absent = absent_of(report)
     blocks = [block_of("absent", items=absent)] if absent else []
-    lead = """Checks that do not apply to this job, whose data were not recorded, or that had too
-        few data; and how to record these."""
+    lead = "Checks that could not look at this job, why, and how to record what they lack."
     said = ", ".join(counts_of_unlooked(report)) or join_names([item.title for item in absent])
     return headed_section("not-recorded", "Not checked", blocks, lead=lead, said=said)
 

@@ -24,7 +24,7 @@ BOX = {"p25": 1.0, "p50": 2.0, "p75": 3.0, "p95": 4.0, "upper": 5.0, "lower": 0.
 def judged(name: str, counts: tuple[int, int, int], details: Any, **more: Any) -> Any:
     triggered, violations, datapoints = counts
     counters = Counters(rule_triggered=triggered, violations=violations, datapoints=datapoints)
-    options = {"rule_parameters": "", "has_gpu": True, **more}
+    options = {"rule_parameters": "", "has_gpu": True, "has_events": True, **more}
     return judge_imported(RULES[RuleId(name)], counters, details, **options)
 
 
@@ -51,6 +51,17 @@ def test_no_more_samples_than_the_patience_is_no_look(
     assert result.status is status
     assert result.reason.code is code
     assert ("Too few to judge" in result.reason.text) == (code is ReasonCode.TOO_FEW_SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("has_events", "code"),
+    [(True, ReasonCode.NO_EVENTS), (False, ReasonCode.NO_FRAMEWORK_METRICS)],
+)
+def test_a_rule_of_events_without_any_says_whether_there_are_others(
+    has_events: bool, code: ReasonCode
+) -> None:
+    result = judged("Dataloader", (0, 0, 0), {}, has_events=has_events)
+    assert (result.status, result.reason.code) == (Status.SKIPPED, code)
 
 
 def test_the_patience_is_the_one_that_sagemaker_printed() -> None:
