@@ -91,9 +91,9 @@ HELD_UP = Message(
 STARVED = replace(
     HELD_UP,
     title="{words.waits_for}: {measured:pct} of the working time",
-    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses were idle, also in gaps
-        between two samples: {measured:pct} of the time from their first to their last work (in
-        each sample the GPU that is idle most counts). During this time
+    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses were idle, also in
+        gaps between two samples: {measured:pct} of the time from their first to their last work
+        (in each sample the GPU that is idle most counts). During this time
         {worst.waiting_cores:.1f} of {worst.n_cores} cores waited for I/O and
         {worst.busy_cores:.1f} computed (means).""",
     unit="%",

@@ -29,6 +29,7 @@ _UNTOLD_FROM_PCT = 50.0
 _UNRECORDED_FROM_RATIO = 0.5
 """GPUs at work for this share of the time outside the recorded loop also train in it."""
 _NOT_MEASURED = "was not measured, which is too much to judge the rest."
+_OTHERS = "others"
 _WHOLE_HOURS_FROM = 100
 
 
@@ -108,7 +109,9 @@ def _host_picture(report: Report) -> Picture | None:
         if shares is not None and _is_of_shares(shares):
             names, pcts = shares.columns[0].values, numbers(shares.columns[2].values)
             pct, name = max(zip((pct or 0.0 for pct in pcts), map(str, names), strict=True))
-            says = f"No GPU was recorded; {name} takes {format_pct(pct)} of an iteration."
+            takes = f"takes {format_pct(pct)} of an iteration"
+            what = f"what {takes} was not recorded" if name == _OTHERS else f"{name} {takes}"
+            says = f"No GPU was recorded; {what}."
             return _shares_picture(shares, rule_id, report, says=says, whole=shares.caption)
     return None
 

@@ -158,17 +158,24 @@ def test_a_job_that_was_hardly_measured_is_not_told_of_work_or_losses():
     )
 
 
-def test_without_gpus_the_picture_is_where_an_iteration_goes():
-    shares = reports.shares("loop", "Data loading and passes", {"data loading": 6.0, "others": 4.0})
+@pytest.mark.parametrize(
+    ("loading", "says"),
+    [
+        (6.0, "data loading takes 60.0 % of an iteration."),
+        (4.0, "what takes 60.0 % of an iteration was not recorded."),
+    ],
+)
+def test_without_gpus_the_picture_is_where_an_iteration_goes(loading: float, says: str):
+    parts = {"data loading": loading, "others": 10 - loading}
+    shares = reports.shares("loop", "Data loading and passes", parts)
     about = About(checks="c", reading="r", advice="a", host_picture="loop")
     framework = replace(reports.result("Framework", Status.OK, exhibits=(shares,)), about=about)
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
     picture = picture_of(reports.report_of((skipped, framework)))
     assert picture is not None
-    assert picture.says == "No GPU was recorded; data loading takes 60.0 % of an iteration."
+    assert picture.says == f"No GPU was recorded; {says}"
     assert [(item.name, item.pct) for item in picture.segments] == [
-        ("data loading", "60.0 %"),
-        ("others", "40.0 %"),
+        (name, f"{10 * part:.1f} %") for name, part in parts.items()
     ]
 
 
