@@ -307,7 +307,7 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         is_shown = 100 * share >= params.wait_pct
         is_open = not is_shown and 100 * most >= params.wait_pct
         # What GPUs lose to waits for batches is no effect of copies.
-        open_ratio = min(most, job.unused_ratio) - job.ratio
+        open_ratio = min(most, job.unused_ratio - job.ratio)
         is_costly = is_shown or open_ratio >= usage.SHORT_FROM_RATIO
         yield _tell(
             texts.NOT_PINNED,
