@@ -70,8 +70,8 @@ _TRACED = frozenset({
 })  # fmt: skip
 
 EXPLAINED_BY: Mapping[str, frozenset[str]] = {
-    Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.LONG_START},
     # What happens before the first step explains nothing in the loop.
+    Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED,
     Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
     # Time that GPUs lose between steps says where they are under-used. They are so most of the
     # time, which a few pauses are not.

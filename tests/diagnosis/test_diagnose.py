@@ -120,7 +120,9 @@ def test_an_unknown_cost_explains_nothing_that_has_one_and_raises_no_severity(co
     assert found["X-1"].severity is Severity.WARNING
 
 
-@pytest.mark.parametrize("effect", [SWINGS, Cause.GPU_UNDERUSED, Cause.HEADROOM, HOST])
+@pytest.mark.parametrize(
+    "effect", [SWINGS, Cause.GPU_UNDERUSED, Cause.HEADROOM, HOST, Cause.LOST_GPU_TIME]
+)
 def test_what_happens_before_the_first_step_explains_nothing_in_the_loop(effect: str) -> None:
     start = finding("INIT-1", Severity.WARNING, 0.6, cause=Cause.LONG_START)
 
