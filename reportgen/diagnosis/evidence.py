@@ -55,9 +55,9 @@ COPIES_BLOCK = Sign(
     absent="Copies from memory that is not pinned delay GPUs for at most {value:pct} of the time.",
 )  # fmt: skip
 CORES_USED_UP = Sign(
-    rule="CPUBottleneck", metric="hot_core_median_ratio", limit_pct=80,
-    present="While GPUs are idle, {value:pct} of the cores are above 90 %.",
-    absent="While GPUs are idle, only {value:pct} of the cores are above 90 %.",
+    rule="CPUBottleneck", metric="busy_cores_ratio", limit_pct=80,
+    present="While GPUs are idle, {value:pct} of the cores are busy.",
+    absent="While GPUs are idle, only {value:pct} of the cores are busy.",
 )  # fmt: skip
 CPU_BUSY = Sign(
     rule="OverallSystemUsage", metric="cpu_p95_pct", limit_pct=90,

@@ -14,9 +14,9 @@ from reportgen.arrays import Instants
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.intervals import overlaps_any, runs_of
 from reportgen.facts.samples import Counts, count_where, minutes_of, training_loop_ns
-from reportgen.facts.starving import Starving
+from reportgen.facts.starving import Starving, busy_cores_ratio
 from reportgen.facts.usage import BUSY_ABOVE_PCT, hot_cores, low_gpus, low_used_gpus
-from reportgen.merging import concat, merge, merged, sums_by_code
+from reportgen.merging import concat, greatest, merge, merged, sums_by_code
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.memo import fact
 
@@ -82,7 +82,8 @@ class Bottlenecks:
         functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
             ``BUSY_ABOVE_PCT``; each event once. Both are empty without a bottleneck.
         gpu_samples: ticks by ``GPU_SAMPLE_PARTS``, if the rule asks.
-        starving: of each node, the minutes in which the disk sets the pace, if the rule asks.
+        starving: of each node, the minutes in which the disk, or the cores, set the pace.
+        busy_cores_ratio: largest share of a node's cores that computes while GPUs idle.
     """
 
     nodes: tuple[NodeBottlenecks, ...] = merged(concat, default=())
@@ -103,6 +104,7 @@ class Bottlenecks:
     functions_at_work: FunctionSums = merged(merge, default_factory=FunctionSums)
     gpu_samples: Counts = merged(sum, default_factory=_no_parts)
     starving: tuple[Starving, ...] = merged(concat, default=())
+    busy_cores_ratio: float | None = merged(greatest, default=None)
 
     @property
     def n_found(self) -> int:
@@ -178,6 +180,7 @@ def bottlenecks_of(
         breakdown=breakdown_of(spans.where(active)),
         functions=function_sums(spans, active),
         functions_at_work=_functions_at_work(part) if time_ns.size else FunctionSums(),
+        busy_cores_ratio=busy_cores_ratio(part),
     )
 
 

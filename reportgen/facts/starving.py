@@ -14,6 +14,7 @@ import numpy as np
 from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts import samples, usage
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
+from reportgen.profile.memo import fact
 from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
 from reportgen.units import NS_PER_S
 
@@ -113,6 +114,15 @@ def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
     return _starving(part, work, usage.wait_for_disk(waiting, busy))
 
 
+def starved_by_cores(part: NodeProfile) -> tuple[Starving, ...]:
+    """Return the minutes in which the cores are used up while GPUs idle, as one or no entry."""
+    work = _unexplained(part)
+    if work is None:
+        return ()
+    least = usage.FULL_RATIO * len(_cores(part.system))
+    return _starving(part, work, _while_idle(work, work.busy) >= least)
+
+
 def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     """Return the minutes in which the node receives at a limit, as one or no entry.
 
@@ -138,11 +148,20 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     return () if is_effect else _starving(part, at_limit, is_flat & has_room)
 
 
+def busy_cores_ratio(part: NodeProfile) -> float | None:
+    """Return which share of the cores computes while GPUs idle, 0-1; ``None`` if unknown."""
+    work, n_cores = _work_of(part.system), len(_cores(part.system))
+    if work is None or work.idle.sum() <= 0:
+        return None
+    return float(np.average(work.busy, weights=work.idle)) / n_cores
+
+
 def _unexplained(part: NodeProfile) -> _Work | None:
     are_recorded = part.spans.in_phases((FETCH, TENSORFLOW_FETCH)).any()
     return None if are_recorded else _work_of(part.system)
 
 
+@fact
 def _work_of(system: SystemTable) -> _Work | None:
     """Return the ticks from first to last work of the GPUs that the job uses throughout.
 

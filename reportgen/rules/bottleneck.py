@@ -77,7 +77,7 @@ class Wording:
     narrow: str
     narrow_severity: Severity
     cause: Cause
-    starving: Callable[[NodeProfile], tuple[Starving, ...]] | None = None
+    starving: Callable[[NodeProfile], tuple[Starving, ...]]
 
 
 HELD_UP = Message(
@@ -115,7 +115,7 @@ def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottleneck
     found = bottlenecks_of(
         part, words.cores, gpu_below=limits.gpu_threshold, hot_above=limits.hot_threshold
     )
-    return replace(found, starving=words.starving(part)) if words.starving else found
+    return replace(found, starving=words.starving(part))
 
 
 def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> Outcome:
@@ -158,6 +158,7 @@ def _metrics(job: Bottlenecks) -> Mapping[str, float | int | None]:
         "bottleneck_ratio": round(job.in_use_ratio, 6),
         "bottleneck_loop_ratio": None if loop_ratio is None else round(loop_ratio, 6),
         "hot_core_median_ratio": round(job.hot_median_ratio, 6) if job.n_found else None,
+        "busy_cores_ratio": job.busy_cores_ratio and round(job.busy_cores_ratio, 6),
         "low_gpu_ticks": job.n_low_ticks,
     }
 
@@ -212,7 +213,7 @@ def _starved(job: Bottlenecks, words: Wording) -> Finding | None:
         100 * worst.ratio,
         threshold=100 * STARVED_FROM_RATIO,
         where=stretch(worst.node, None, worst.first_ns, worst.last_ns),
-        advice=words.advice,
+        advice=words.used_up_advice or words.advice,
         words=words,
         worst=worst,
     )

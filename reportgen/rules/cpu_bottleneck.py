@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from reportgen.facts.bottlenecks import Bottlenecks, gpu_samples_of
+from reportgen.facts.starving import starved_by_cores
 from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import AtAGlance, Cause, RuleId, Section, Severity
@@ -52,6 +53,7 @@ WORDS = bottleneck.Wording(
     narrow="With only these cores busy the CPU is hardly the bottleneck: a single thread is busy.",
     narrow_severity=Severity.INFO,
     cause=Cause.HOST_BOUND,
+    starving=starved_by_cores,
 )
 
 

@@ -29,11 +29,11 @@ def test_a_sign_that_is_expected_speaks_for_the_cause_and_its_absence_against() 
 
 
 def test_a_sign_that_is_excluded_speaks_against_the_cause_and_its_absence_for_it() -> None:
-    (present,) = evidence_of(measured("CPUBottleneck", hot_core_median_ratio=0.95))
-    (absent,) = evidence_of(measured("CPUBottleneck", hot_core_median_ratio=0.25))
+    (present,) = evidence_of(measured("CPUBottleneck", busy_cores_ratio=0.95))
+    (absent,) = evidence_of(measured("CPUBottleneck", busy_cores_ratio=0.25))
 
     assert present.is_against
-    assert absent == Evidence(text="While GPUs are idle, only 25.0 % of the cores are above 90 %.")
+    assert absent == Evidence(text="While GPUs are idle, only 25.0 % of the cores are busy.")
 
 
 def test_a_rule_that_did_not_look_is_silent_and_so_is_the_one_of_the_finding() -> None:

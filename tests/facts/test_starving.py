@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from reportgen.facts.starving import starved_by_disk, starved_by_network, worst_of
+from reportgen.facts.starving import (
+    busy_cores_ratio,
+    starved_by_cores,
+    starved_by_disk,
+    starved_by_network,
+    worst_of,
+)
 from reportgen.profile import NodeProfile
 from tests.builders import START_S, node_profile, ns
 
@@ -183,3 +189,18 @@ def test_readers_that_wait_while_the_gpu_works_hold_up_nothing() -> None:
     columns["cpu0"] = columns["cpu0_iowait"] = [0.0 if idle else 90.0 for idle in is_idle]
 
     assert starved_by_disk(node_profile(columns, interval_s=1.0)) == ()
+
+
+@pytest.mark.parametrize(("cpu", "is_found"), [(84.9, False), (85.1, True)])
+def test_idling_in_each_tick_adds_up_while_the_cores_are_used_up(cpu, is_found) -> None:
+    part = node([95.0] * 120 + [70.0] * 121, cpu=cpu)
+
+    found = starved_by_cores(part)
+
+    assert bool(found) is is_found
+    assert all(its.ratio == pytest.approx(121 * 25 / 95 / 241) for its in found)
+    assert busy_cores_ratio(part) == pytest.approx(cpu / 100)
+
+
+def test_how_busy_cores_are_while_gpus_idle_is_unknown_where_they_never_idle() -> None:
+    assert busy_cores_ratio(node([95.0] * TICKS)) is None
