@@ -18,14 +18,13 @@ from reportgen.facts import breakdown as sums
 from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, are_waits_known, loader_rows
 from reportgen.facts.paces import Pace, paces_of
+from reportgen.facts.step_times import StepTimes, step_times_of
 from reportgen.facts.steps import (
     FORWARD,
     OPTIMIZER,
     Loop,
-    PhaseSteps,
     loop_of,
     phase_word,
-    steps_of,
     unrecorded_of,
 )
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
@@ -108,16 +107,19 @@ def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
         phases=between_steps.phases_between_of(part),
         recorded=tuple(_recorded(part)),
         turns_ns=sum_by_key(
-            {phase_word(steps.phase): _turns_ns(steps)} for steps in steps_of(spans)
+            {phase_word(times.steps.phase): _turns_ns(times)} for times in step_times_of(spans)
         ),
     )
 
 
-def _turns_ns(steps: PhaseSteps) -> int:
-    """Return how long the steps of a phase take from batch to batch, without longer pauses."""
-    behind_ns = steps.next_ns - steps.end_ns
-    usual_ns = np.minimum(behind_ns, np.median(behind_ns))
-    return int((steps.duration_ns + usual_ns).sum())
+def _turns_ns(times: StepTimes) -> int:
+    """Return how long the steps of a phase take from batch to batch, waits included.
+
+    Of what else lies behind them, longer pauses are no part.
+    """
+    steps, rest_ns = times.steps, times.rest_ns
+    waits_ns = steps.next_ns - steps.end_ns - rest_ns
+    return int((steps.duration_ns + waits_ns + np.minimum(rest_ns, np.median(rest_ns))).sum())
 
 
 def _lasts(spans: SpanTable) -> Mask:

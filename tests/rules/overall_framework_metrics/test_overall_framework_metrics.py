@@ -123,6 +123,17 @@ def test_validation_lasts_from_batch_to_batch() -> None:
     assert found.measured == pytest.approx(100 * 60 / 200)
 
 
+def test_waits_in_bursts_are_part_of_validation() -> None:
+    """Each fifth batch of validation comes 4 s late, for which the loop is known to wait."""
+    starts = [100 + turn + 4 * (turn // 5) for turn in range(30)]
+    evals = [at("Step:ModeKeys.EVAL", "e", start, start + 1) for start in starts]
+    waits = [at("DataLoaderIter", "It::GetNext", start - 4, start) for start in starts[5::5]]
+    rows = [at(TRAIN, TRAIN, 40, 100), *evals, *waits, at(TRAIN, TRAIN, 150, 170)]
+    found = known(finding(run(RULE, node(rows)), "FW-5"))
+
+    assert found.measured == pytest.approx(100 * 50 / 130)
+
+
 def test_the_top_operator_is_told_by_its_self_time() -> None:
     rows = [
         at("cpu_functions", "aten::conv2d", 0, 10),
