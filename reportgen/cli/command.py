@@ -279,11 +279,7 @@ def main() -> None:
     """Run the command and leave with its code."""
     set_up_memory()
     open_closed_streams()
-    leave_with(_run())
-
-
-def _run() -> int:
-    return run_command(command)
+    leave_with(run_command(command))
 
 
 def _configure_logging(*, quiet: bool, verbose: int) -> None:

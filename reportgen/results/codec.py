@@ -130,7 +130,8 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         parts = {name: msgspec.json.decode(text) for name, text in ours.items()}
         if parts["format"] == FIRST_FORMAT:
             trees = list(trees)
-            parts |= {"about": _about_of_first(trees), "data": []}
+            about = next((dict(item["rows"]) for item in trees if item["id"] == "about"), None)
+            parts |= {"about": about, "data": []}  # the store adds where the rule stands
             trees = [item for item in trees if item["id"] != "about"]
         counters = {name: msgspec.json.decode(tree[key]) for name, key in _COUNTERS.items()}
         parts["counters"] = msgspec.convert(counters, dict[str, Annotated[int, msgspec.Meta(ge=0)]])
@@ -150,11 +151,6 @@ def is_current(raw: bytes) -> bool:
 def _parts(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
     """Return the values of a JSON object, not yet decoded."""
     return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-
-
-def _about_of_first(trees: Iterable[Any]) -> dict[str, str] | None:
-    """Return the words of a rule in format 1; ``reportgen.store.load`` adds where it stands."""
-    return next((dict(item["rows"]) for item in trees if item["id"] == "about"), None)
 
 
 def _with_values(tree: dict[str, Any]) -> dict[str, Any]:

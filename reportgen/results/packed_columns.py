@@ -70,7 +70,11 @@ def pack(
         n_rows=min(n_measured, N_BLOCKS) if n_measured > MOST_ROWS else n_measured,
         n_measured=n_measured,
         columns=tuple(
-            PackedColumn(name=name, unit=_unit(name), packed=as_text(values))
+            PackedColumn(
+                name=name,
+                unit=name.rpartition("_")[2] if "_" in name else "",
+                packed=as_text(values),
+            )
             for name, values in arrays.items()
         ),
     )
@@ -153,7 +157,3 @@ def as_text(values: NDArray[np.int64]) -> str:
     """Return the text of a ``PackedColumn``."""
     planes = in_planes(differences(values).astype("<i8", copy=False))
     return b64encode(zlib.compress(planes, _COMPRESSION)).decode("ascii")
-
-
-def _unit(name: str) -> str:
-    return name.rpartition("_")[2] if "_" in name else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 from reportgen.errors import ConfigError, LocationError, OutputError
@@ -82,7 +81,10 @@ class RemoteOutput:
         old |= there.intersection(outdated)
         last = f"{OUTPUT_FOLDER}/{REPORT_FILE}"
         products = [name for name in _PRODUCTS if (made / name).exists()]
-        write = partial(self._write, made)
+
+        def write(key: str) -> None:
+            self._place.write_bytes(key, (made / key).read_bytes())
+
         try:
             of_each(write, [key for key in results if key != last])
             for key in (last, *products):
@@ -95,9 +97,6 @@ class RemoteOutput:
                 hint=err.hint,
                 path=self.url,
             ) from err
-
-    def _write(self, made: Path, key: str) -> None:
-        self._place.write_bytes(key, (made / key).read_bytes())
 
 
 @contextmanager

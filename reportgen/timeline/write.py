@@ -303,7 +303,10 @@ class _TimelineFile:
             )
         )
         strips = strips_of(start_ns, duration_ns, np.arange(start_ns.size))
-        titles = [self.blocks.names.of(mark.title, _family_of(mark)) for mark in self.marks]
+        titles = [
+            self.blocks.names.of(mark.title, mark.severity or Family.CRITICAL)
+            for mark in self.marks
+        ]
         rules = [self.blocks.details.of(mark.said_by) for mark in self.marks]
         columns: list[NDArray[Any]] = [
             differences(strips.start_ns),
@@ -325,10 +328,6 @@ class _TimelineFile:
             "node": "",
             "blocks": [block],
         }
-
-
-def _family_of(mark: FindingMark) -> Family:
-    return Family(mark.severity or Family.CRITICAL)
 
 
 def _group(number: int, label: str) -> dict[str, Any]:

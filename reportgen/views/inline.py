@@ -143,7 +143,8 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
     columns = {column.name: column for column in exhibit.columns}
     row_units = columns.pop(UNIT_COLUMN, None)
     names = [item for item in columns.values() if item.type is ColumnType.TEXT]
-    varied = sorted((item for item in names if len(set(item.values)) > 1), key=_n_runs)
+    varied = [item for item in names if len(set(item.values)) > 1]
+    varied.sort(key=lambda item: sum(1 for _ in groupby(item.values)))
     measured = [item for item in names[-1:] if row_units and item not in varied]
     names = [*measured, *varied]
     values = [item for item in columns.values() if item.type is not ColumnType.TEXT]
@@ -176,11 +177,6 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
         has_bars=any(row.spread for row in rows),
         rows=tuple(rows),
     )
-
-
-def _n_runs(column: Column) -> int:
-    """Return how often another name begins in a column."""
-    return sum(1 for _ in groupby(column.values))
 
 
 def _written(

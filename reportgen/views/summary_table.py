@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from reportgen.results import Exhibit, ExhibitKind
+from reportgen.results import Exhibit, ExhibitKind, Role
 from reportgen.views import tables
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.validation import BAND_PARTS, bands_of
@@ -72,10 +72,11 @@ def _with_edges(table: tables.TableInfo, filled: Exhibit) -> tables.TableInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """One curve's lowest, mean and highest values, and its unit."""
+    """One curve's lowest, mean and highest values, its unit, and its subject."""
 
     name: str
     unit: str
+    role: Role | None
     low: list[float | None]
     mean: list[float | None]
     high: list[float | None]
@@ -89,8 +90,11 @@ def curves_of(exhibit: Exhibit) -> tuple[Curve, ...]:
     found = []
     for name in bands_of(exhibit) if is_band else list(columns)[1:]:
         low, mean, high = (numbers(columns[name + end].values) for end in ends)
-        unit = columns[name + ends[1]].unit
-        found.append(Curve(name=heading_of(name), unit=unit, low=low, mean=mean, high=high))
+        middle = columns[name + ends[1]]
+        heading, unit = heading_of(name), middle.unit
+        found.append(
+            Curve(name=heading, unit=unit, role=middle.role, low=low, mean=mean, high=high)
+        )
     return tuple(found)
 
 

@@ -17,8 +17,9 @@ from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import float32, matrix32, numbers, stepped, stepped_outline
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
 from reportgen.views.color_roles import Ink, inks_of
-from reportgen.views.validation import BAND_PARTS, bands_of
-from reportgen.views.values import heading_of, plot_label
+from reportgen.views.summary_table import curves_of
+from reportgen.views.validation import bands_of
+from reportgen.views.values import plot_label
 
 MOST_ENVELOPES = 3
 _JOINT_REMARK = "The shaded band is the range between the lowest and highest value of all curves."
@@ -50,29 +51,18 @@ class BandInfo:
 
 def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
     """Return the bands of a ``band`` exhibit; columns that belong to no band are left out."""
-    columns = {column.name: column for column in exhibit.columns}
-    names = bands_of(exhibit)
-    means = [columns[f"{name}_mean"] for name in names]
-    highest = [numbers(columns[f"{name}_max"].values) for name in names]
-    panels = layout.panel_scales([mean.unit for mean in means], highest)
+    curves, names = curves_of(exhibit), bands_of(exhibit)
+    panels = layout.panel_scales([curve.unit for curve in curves], [curve.high for curve in curves])
     bands = []
-    for name, mean, ink in zip(
-        names, means, inks_of(exhibit, names, [mean.role for mean in means]), strict=True
+    for curve, ink in zip(
+        curves, inks_of(exhibit, names, [curve.role for curve in curves]), strict=True
     ):
-        low, middle, high = (
-            layout.scaled(numbers(columns[name + part].values), panels[mean.unit].factor)
-            for part in BAND_PARTS
+        low, mean, high = (
+            layout.scaled(part, panels[curve.unit].factor)
+            for part in (curve.low, curve.mean, curve.high)
         )
-        bands.append(
-            Band(
-                name=heading_of(name),
-                low=low,
-                mean=middle,
-                high=high,
-                ink=ink,
-                panel=list(panels).index(mean.unit),
-            )
-        )
+        panel = list(panels).index(curve.unit)
+        bands.append(Band(name=curve.name, low=low, mean=mean, high=high, ink=ink, panel=panel))
     return BandInfo(
         time_x=layout.times(numbers(exhibit.columns[0].values), context),
         bands=tuple(bands),
