@@ -66,8 +66,8 @@ def step_times(comparison: Comparison) -> tuple[Exhibit, ...]:
     numbers = _table(
         "step_difference",
         "Difference in time per step",
-        "The interval belongs to the difference of the medians. It comes from a block bootstrap "
-        "over steps, with fewer than 30 steps from the rank-sum test.",
+        "The interval is that of the difference of the medians: from a block bootstrap over "
+        "steps, or from the rank-sum test if there are fewer than 30.",
         _texts("what", [name for name, _ in rows]),
         _numbers("time_s", "s", [value for _, value in rows]),
     )
@@ -118,7 +118,8 @@ def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
     return _table(
         "findings",
         "Findings",
-        "Findings of both reports, matched by id, in the words of the second if it has them. "
+        "Findings of both reports, matched by id. If both have one, its words are those of the "
+        "second. "
         "Unchanged: the severity is the same, and the share that it may save is within two "
         "points. Resolved: the check looked again and did not find it.",
         _texts("id", [row.id for row in rows]),

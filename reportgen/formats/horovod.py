@@ -24,9 +24,8 @@ _CANDIDATE = re.compile(
 _LIST = re.compile(rb"\A[\s\xef\xbb\xbf]*\[")
 _SIGN = re.compile(rb'"(?:NEGOTIATE_[A-Z]+|CYCLE_START)"')
 _CLOCK_NOTE = (
-    "This timeline was written by Horovod itself: its clock is that of one machine since it was "
-    "started, so that its times cannot be laid beside other data. They are counted from its first "
-    "event."
+    "Horovod wrote this timeline itself. Its clock counts from the start of one machine, so its "
+    "times cannot be compared with other data: they are counted from its first event."
 )
 
 

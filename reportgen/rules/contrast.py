@@ -142,14 +142,14 @@ def dip_text(found: Contrast) -> str:
     if gpu is None or gpu.inside is None or gpu.outside is None:
         return ""
     if gpu.n_inside < LEAST_DIP_TICKS:
-        text = """Only {gpu.n_inside:count sample} lie in them: too few to know the use of the
-            GPUs."""
+        text = """Only {gpu.n_inside:count sample} lie in the slow time: too few to know the use of
+            the GPUs."""
         return write(text, gpu=gpu)
-    text = """GPU utilization is {gpu.inside:pct} inside them and {gpu.outside:pct} outside
-        ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
+    text = """GPU utilization is {gpu.inside:pct} in the slow time and {gpu.outside:pct} outside
+        it ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
     host = ""
     if core and core.inside is not None and core.outside is not None:
-        words = "; the busiest core is at {core.inside:pct} inside and {core.outside:pct} outside"
+        words = "; that of the busiest core is {core.inside:pct} and {core.outside:pct}"
         is_heavier = core.inside - core.outside >= HEAVIER_BY_PCT
         host = write(words, core=core) if is_heavier else ""
     return write(text, gpu=gpu, host=host)
@@ -201,11 +201,12 @@ def exhibits_of(
             functions,
             _FunctionRow,
             title="Functions in slow time and otherwise",
-            caption="""Means per slow step, or per pause, over all affected training processes, and
-                for as long as it would usually last. A function inside another one counts in both.
-                More than 100 % of the extra time means that other work took less than usual. The
-                evidence is what a function took beyond its usual rate: it is 0 for one that ran as
-                usual in the background, and for one that fills nearly all of the usual time.""",
+            caption="""“slow” is the mean time of a function in a slow step or pause, over all
+                affected training processes; “normal” is its mean time in a usual stretch of the
+                usual length. A function inside another one counts in both. More than 100 % of the
+                extra time means that other work took less than usual. “evidence” is what a function
+                took beyond its usual rate: it is 0 for one that ran as usual in the background, and
+                for one that fills nearly all of the usual time.""",
         )
     loads = [
         (of, found.node, gauge, load)

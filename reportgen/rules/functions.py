@@ -13,8 +13,8 @@ from reportgen.text import write
 from reportgen.units import NS_PER_S
 
 MOST_BARS = 15
-COUNTED = """ Each event counts once on either side, with its full length. Sorted by how much larger
-    its share is on the first side."""
+COUNTED = """ Each event counts once in each group, with its full length. Functions whose share grew
+    most come first."""
 
 
 @row
@@ -76,7 +76,7 @@ def _side_by_side(exhibit_id: str, rows: Sequence[_Compared], title: str) -> Exh
         exhibit_id,
         ExhibitKind.BARS,
         title=f"{title}: mean duration",
-        caption="Mean duration of one call on either side, sorted by the difference.",
+        caption="Mean duration of one call in either group, the largest difference first.",
         columns=[
             ("function", "", [f"{row.function} ({row.phase})" for row in shown]),
             ("mean_s", "s", [row.mean_s for row in shown]),

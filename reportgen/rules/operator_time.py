@@ -38,8 +38,8 @@ ABOUT = About(
 )
 BY_SELF_TIME = (
     "Operators by self time on the host",
-    """Shares of the self time of all operators on all threads ({every:ns}), without waits for the
-    GPU in synchronizing calls: they are the GPU's time.""",
+    """Shares of the self time of all operators on all threads ({every:ns}). Waits for the
+    GPU in synchronizing calls are left out: they are the GPU's time.""",
 )
 BY_GPU_TIME = (
     "Operators by time on the GPU",

@@ -70,8 +70,8 @@ EVERY = "every {p.period_steps:g} steps{p.anew}"
 ANEW = ", counted anew in each epoch"
 RHYTHM = """The training process {p.worker} has {p.n_found:n}{missing} slow {p.word:mode} cycles,
     one {every} ({p.period_s:s}; {behind} {numbers}{more}).{others}"""
-COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
-    together this is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
+COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}; this time lies
+    {where}. Together it is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
     step."""
 WHERE = {True: "in the pause before the next step", False: "within the step"}
 HIDDEN = """GPUs leave no more than {p.most_pct:pct} of the time unused (added up per sample), so
@@ -80,9 +80,9 @@ LATE = "During most of it some training process waits for its batch."
 SET_UP = "They are the first ones behind a data loader that is set up, which fills its queue then."
 BURSTS = """Training has {p.num_workers} loader processes: their batches may come in bursts of as
     many, and whether the loop waited for them was not recorded for all steps."""
-AT_NETWORK = """In {pct:pct} of the samples inside them a GPU is idle while {node} receives data at
-    its highest rate ({rate:bytes}/s; the 99th percentile of the job is {limit:bytes}/s): the
-    network may be the limit."""
+AT_NETWORK = """In {pct:pct} of the samples in the slow time a GPU is idle while {node} receives
+    data at its highest rate ({rate:bytes}/s; the 99th percentile of the job is {limit:bytes}/s):
+    the network may be the limit."""
 NETWORK_ADVICE = """Read smaller or compressed records, keep a local copy of data that are read
     again, or take an instance with more network bandwidth."""
 LOAD_ADVICE = """Record the waits for data of all steps: where the loop waits, use more loader

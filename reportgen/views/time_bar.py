@@ -305,11 +305,10 @@ def _says(
     partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
         high, low = format_pct(done_pct - partly), format_pct(partly)
-        worked = (
-            f"{who} {words.did} {high} of {whole} at more than 90 % load, in {low} at a lower one"
-        )
+        worked = f"{who} {words.did} {high} of {whole} at more than 90 % load"
+        worked += f" and in {low} at a lower load"
     if is_unrecorded:
-        worked += f" in the recorded loop and in {format_pct(outside_pct)} before or after it"
+        worked += f" during the recorded loop, and in {format_pct(outside_pct)} before or after it"
     aside_pct = sum(pcts.get(key, 0.0) for key in words.aside)
     unmeasured_pct = pcts.get(words.unmeasured, 0.0)
     if unmeasured_pct >= _UNTOLD_FROM_PCT:

@@ -51,10 +51,8 @@ def test_the_fastest_rank_tells_the_transfer_and_the_rest_is_waiting() -> None:
     where = finding.where
     assert where.node == "rank 2"
     assert [where.start_s, where.end_s] == pytest.approx([1_010e-6, 1_100e-6])
-    assert (
-        "longer than rank 2 (median of the other ranks) while nothing is computed" in finding.text
-    )
-    assert "The others wait longer in " in finding.text
+    assert "longer than rank 2 (median of them) while they compute nothing" in finding.text
+    assert "They wait longer than rank 2 in " in finding.text
 
 
 def test_ranks_that_arrive_together_are_no_fault() -> None:

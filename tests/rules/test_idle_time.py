@@ -104,8 +104,8 @@ def start_trace(length_us: float, **more: Any) -> RankTrace:
 def test_a_cost_behind_others_says_so_before_its_figure() -> None:
     messages = {fault.message.id: fault.message for fault in texts.FAULTS}
     hidden, plain = messages["IDLE-2"], messages["IDLE-1"]
-    assert hidden.text.startswith("With its other costs mended, without")
-    assert hidden.text.index("In the run as it is") < hidden.text.index("{idle:pct} of the GPU")
+    assert hidden.text.startswith("If its other costs were mended first, without")
+    assert hidden.text.index("Until then") < hidden.text.index("{idle:pct} of the GPU")
     assert ("could cost" in hidden.title, "could cost" in plain.title) == (True, False)
 
 

@@ -161,7 +161,7 @@ def test_gpu_utilization_inside_and_outside_is_the_mean_over_the_ticks() -> None
         int(inside.sum()),
         int((in_loop & ~inside).sum()),
     )
-    assert "inside them" in only(result).text
+    assert "in the slow time" in only(result).text
 
 
 @pytest.mark.parametrize("skipped", [0, 30])

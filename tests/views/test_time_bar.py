@@ -86,8 +86,8 @@ def test_work_outside_of_the_recorded_loop_is_work_all_the_same(outside_s: float
     picture = picture_of(budget_report(parts, outside_s=outside_s))
     assert picture is not None
     assert picture.says == (
-        "The GPUs worked in 10.0 % of the job's time in the recorded loop and in 45.0 % before or "
-        "after it."
+        "The GPUs worked in 10.0 % of the job's time during the recorded loop, and in 45.0 % "
+        "before or after it."
         if is_told
         else f"{WORKED} 10.0 % of the job's time; another 90.0 % was before or after training."
     )

@@ -46,8 +46,8 @@ def exhibits_of(
             job.functions,
             job.functions_at_work,
             title="Functions during bottlenecks and while a GPU works",
-            caption=f"""count, mean_s and share_pct are of samples that are bottlenecks; the columns
-                “other …” are of samples in which a GPU was above {format_pct(BUSY_ABOVE_PCT)}.""",
+            caption=f"""count, mean_s and share_pct are of events during bottlenecks; the columns
+                “other …” are of events while a GPU was above {format_pct(BUSY_ABOVE_PCT)}.""",
         )
 
 
@@ -108,8 +108,8 @@ def _loop_table(job: Bottlenecks) -> Exhibit:
         [_LoopPart(part=part, ticks=ticks, bottlenecks=found) for part, ticks, found in counts],
         _LoopPart,
         title="Bottlenecks before, in and after the training loop",
-        caption="""Only nodes with recorded steps. The training loop of a node lasts from the start
-            of its first training step to the end of its last one.""",
+        caption="""Nodes without recorded steps are left out. The training loop of a node lasts from
+            the start of its first training step to the end of its last one.""",
     )
 
 

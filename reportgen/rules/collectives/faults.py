@@ -83,10 +83,10 @@ WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
     title="Rank {late.rank} is late and others wait for it: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} together, another rank waits {late.excess_ns:ns}
-        longer than rank {late.rank} (median of the other ranks) while nothing is computed. This is
-        {measured:pct} of the {window:ns} of one rank, and the most that can be saved. The others
-        wait longer in {late.n_last} of the {late.n_meetings}. All ranks together spend {every:ns}
+    text="""Over {late.n_meetings:count collective} the other ranks wait {late.excess_ns:ns} longer
+        than rank {late.rank} (median of them) while they compute nothing. This is {measured:pct} of
+        the {window:ns} of one rank, and the most that can be saved. They wait longer than rank
+        {late.rank} in {late.n_last} of the {late.n_meetings}. All ranks together spend {every:ns}
         in communication: {waiting:ns} of it is waiting, and the transfers take {transfer:ns} on
         each rank.{mates}{apart}""",
     advice="""Compare the work of rank {late.rank} before the collectives with that of other ranks:

@@ -11,8 +11,8 @@ from reportgen.rules.kit import CORES_ALONE, Message
 TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}; more than
     {least}, or {least_waits} recorded waits, are needed."""
 READERS = """ While it waited, all threads of {who} together computed for {computing_pct:pct} of the
-    time. The thread that loads was ready but without a core for {queued_pct:pct} of it, and slept
-    or read for {resting_pct:pct}."""
+    time. The loading thread waited for a core for {queued_pct:pct} of it, and slept or read for
+    {resting_pct:pct}."""
 PROCESSES, ITSELF = "a loader process", "the training process, which loads the batches itself,"
 _WAITED = """The training process {worst.worker} waited {worst.waited_ns:ns} for batches, in
     {worst.n_waits:count recorded wait}"""

@@ -228,9 +228,9 @@ def _exhibits(
             placed,
             tables.Dot,
             title="Roofline: the speed of operators, and what the GPU allows",
-            caption="""Each dot is an operator with inputs of one size, its area the time. Below the
-                slope the memory's bandwidth is the limit, below the flat roof the peak of the
-                format; how far a dot is below its roof is what faster kernels could win.""",
+            caption="""Each dot is an operator with inputs of one size; its area is the time. Under
+                the slope the memory's bandwidth is the limit, under the flat roof the peak of the
+                format. The distance to its roof is what faster kernels could win.""",
             drawn_as=results.ExhibitKind.ROOFLINE,
             role=Role.GPU,
         )

@@ -42,7 +42,7 @@ TABLE_CAPTION = f"""A gap has up to three parts, divided by the call that launch
     operation. Before the call the host was late: the cause is the work of its thread. The second
     part is the call. After the call it is a gap between kernels (less than {_SMALL_GAP}) or a wait.
     The rows of one window add up to its idle time."""
-STRETCHES_CAPTION = """{times} nothing ran on a GPU for at least {least}: {length:ns} in all,
+STRETCHES_CAPTION = """{times} nothing ran on a GPU for long (at least {least}): {length:ns} in all,
     {share:pct} of the {every:ns} of GPU time. Main causes, with the number of intervals:
     {counts}.{apart}{rest}"""
 WORST = " {most} {node} it was {share:pct}."
@@ -158,9 +158,9 @@ FAULTS = (
         advice="""Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the
             loop, or do them only every few steps.""",
         cost=Cost.SYNC,
-        without="With its other costs mended, without the synchronizing calls",
+        without="If its other costs were mended first, without the synchronizing calls",
         costs="could cost",
-        hidden=" In the run as it is, these costs may hide such waits.",
+        hidden=" Until then the other costs may hide these waits.",
     ),
     _fault(
         "IDLE-3",

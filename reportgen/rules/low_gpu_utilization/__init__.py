@@ -39,9 +39,9 @@ ABOUT = About(
         but the 5th is close to zero and it rests at least three times: one or two rests are pauses,
         which “Long pauses” and “GPU time budget” show. The working time of a GPU is the training
         loop; without recorded steps it is the job without an idle start and end. Utilization is the
-        share of the time in which at least one kernel ran. The counters are SageMaker's: once a
-        minute it looks at the latest samples, after “patience” of them; findings need 60, or 20
-        that span ten minutes.""",
+        share of the time in which at least one kernel ran. The counters are SageMaker's: it looks
+        at the latest samples once a minute, as soon as there are more than “patience” of them. A
+        finding needs 60 samples, or 20 that span ten minutes.""",
     advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronization) first; when it
         waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),

@@ -271,11 +271,10 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
         ],
         StageTime,
         title="Where in the pipeline the time goes",
-        caption="""Shares of the observed time: of all training processes from the first to the last
-            step, evaluation included, or, if such events were recorded for some steps only, of
-            these steps. Stages may overlap, so
-            the shares need not add up to 100. A stage without recorded events has no numbers: its
-            time is unknown, not 0.""",
+        caption="""Shares of the observed time of all training processes. It lasts from the first to
+            the last step, evaluation included; if a stage was recorded for some steps only, it is
+            the time of these steps. Stages may overlap, so the shares need not add up to 100. A
+            stage without recorded events has no numbers: its time is unknown, not 0.""",
     )
 
 

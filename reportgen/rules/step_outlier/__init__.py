@@ -35,11 +35,12 @@ FAIR_SHARE_FACTOR = 2
 ABOUT = About(
     checks="Whether some steps take much longer than usual for their training process and phase.",
     reading=f"""A step is slow if it takes at least 1.5 times as long as the steps around it (the
-        column slow_steps), and a time between steps if it is four times as long as those around it.
-        More than three of them that come in no rhythm are a finding if their extra time is at least
-        {format_pct(100 * kit.CHEAP_RATIO)} of the time from the first to the last step. SageMaker's
+        column slow_steps). A time between steps is slow if it is four times as long as those around
+        it. It is a finding if more than three come at irregular times and their extra time is at
+        least {format_pct(100 * kit.CHEAP_RATIO)} of the time from the first to the last step.
+        SageMaker's
         rule counts outliers instead: steps longer than the mean plus a few standard deviations of
-        all steps of their training process and phase; it triggers with more of them than allowed. A
+        all steps of their training process and phase. It triggers if there are too many of them. A
         third table lists steps that take more than twice the median.""",
     advice="""Find out what ran in these steps (callbacks, checkpoints, logging, validation, a slow
         read); run it less often or in a separate thread.""",
