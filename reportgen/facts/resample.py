@@ -39,6 +39,11 @@ class TimeBuckets:
     total: Floats = merged(np.concatenate)
     count: Integers = merged(np.concatenate)
 
+    @property
+    def mean(self) -> Floats:
+        """Return (m,) the means of the values of each bucket."""
+        return self.total / self.count
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aligned:
@@ -148,5 +153,5 @@ def _side_by_side(lines: Sequence[TimeBuckets], index: Integers, width_ns: int) 
     for row, line in enumerate(lines):
         place = np.searchsorted(index, line.index)
         low[row, place], high[row, place] = line.low, line.high
-        mean[row, place] = line.total / line.count
+        mean[row, place] = line.mean
     return Aligned(time_ns=index * width_ns, low=low, mean=mean, high=high)

@@ -280,7 +280,7 @@ def _chart(node: NodePace) -> Exhibit:
         caption=f"Means of logging intervals of {node.node}, by {node.counter}.{together}",
         columns=[
             *kit.floats(("time_s", "s", line.first_ns / NS_PER_S)),
-            *kit.floats(("steps_per_s", "1/s", line.total / line.count), role=Role.STEP),
+            *kit.floats(("steps_per_s", "1/s", line.mean), role=Role.STEP),
         ],
         role=Role.STEP,
     )
