@@ -165,7 +165,7 @@ def _cut(rows: ticks.Rows, series: Sequence[Series], next_start_us: int) -> int:
             if interval_us is None:
                 return int(anchors[0]) - ticks.early_us(None)
             begin_us = anchors[0] - interval_us // 2
-            near_us = rows.time_us[is_candidate & (rows.time_us >= begin_us)]
+            near_us = rows.time_us[rows.time_us >= begin_us]
             return int(anchors[0]) - ticks.reach_us(near_us, anchors, interval_us)
     return earliest_us
 

@@ -117,16 +117,22 @@ def early_us(interval_us: int | None) -> int:
 def reach_us(time_us: NDArray[np.int64], anchors: NDArray[np.int64], interval_us: int) -> int:
     """Return how far samples of some time lie before their anchors at most.
 
-    That is ``early_us``, unless a writer takes other metrics before the anchors: then the first
-    sample shows by how much, and all others lie as far ahead.
+    That is ``early_us``, unless a writer takes other metrics before the anchors. Then nearly every
+    anchor has samples up to half an interval before it, hardly any lie elsewhere, and no sample
+    precedes the first anchor by more, or none follows the last one.
     """
-    usual_us, half_us = early_us(interval_us), interval_us // 2
-    if not usual_us < anchors[0] - time_us.min() <= half_us:
+    usual_us, half_us, same_us = early_us(interval_us), interval_us // 2, _same_us(interval_us)
+    is_first_early = usual_us < anchors[0] - time_us.min() <= half_us
+    if usual_us == half_us or not (is_first_early or time_us.max() <= anchors[-1] + same_us):
         return usual_us
     stamps = _distinct(time_us)
     following = np.searchsorted(anchors, stamps[stamps <= anchors[-1]])
-    ahead_us = anchors[following] - stamps[: following.size]
-    return half_us if float((ahead_us <= half_us).mean()) >= _AHEAD_RATIO else usual_us
+    stamps = stamps[: following.size]
+    is_behind = (following > 0) & (stamps <= anchors[np.maximum(following - 1, 0)] + same_us)
+    is_ahead = ~is_behind & (anchors[following] - stamps <= half_us)
+    n_early = _distinct(following[is_ahead & (stamps < anchors[following])]).size
+    is_usual = n_early < _AHEAD_RATIO * anchors.size or (is_ahead | is_behind).mean() < _AHEAD_RATIO
+    return usual_us if is_usual else half_us
 
 
 def snapped_interval_us(stamps_us: NDArray[np.int64]) -> int | None:
@@ -213,9 +219,13 @@ def _distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return ascending[is_new]
 
 
+def _same_us(interval_us: int) -> int:
+    return min(_SAME_US, interval_us // 10)
+
+
 def _apart(stamps: NDArray[np.int64], interval_us: int) -> NDArray[np.int64]:
     """Drop stamps close behind one that is kept: they are the same instant."""
-    tolerance_us = min(_SAME_US, interval_us // 10)
+    tolerance_us = _same_us(interval_us)
     if not (np.diff(stamps) <= tolerance_us).any():
         return stamps
     kept: list[int] = []

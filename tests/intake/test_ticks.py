@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reportgen.intake.blocks import TableBuilder
 from reportgen.intake.ticks import Grid, Rows, lay_out, snapped_interval_us
 from reportgen.profile import Series
 from tests.builders import series
@@ -52,13 +53,36 @@ def test_samples_up_to_half_an_interval_before_an_anchor_belong_to_it(interval_m
     assert column(grid, CPU) == column(grid, GPU) == list(range(12))
 
 
+@pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("before_ms", [20, 35, 49])
-def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_at_short_intervals(before_ms) -> None:
-    samples = [(GPU, 1e5 + 100 * tick, tick) for tick in range(12)]
-    samples += [(CPU, 1e5 + 100 * tick - before_ms + tick % 2, tick) for tick in range(12)]
+def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_at_short_intervals(
+    before_ms: float, first: int
+) -> None:
+    """SageMaker's files have no sample of the CPU at the first instant, and memory behind GPUs."""
+    samples = [(GPU, 1e5 + 100 * tick, tick) for tick in range(24)]
+    samples += [(MEMORY, 1e5 + 100 * tick + 0.2, tick) for tick in range(24)]
+    samples += [(CPU, 1e5 + 100 * tick - before_ms + tick % 2, tick) for tick in range(first, 24)]
     grid = lay_out(rows(*samples), ALL)
 
-    assert column(grid, CPU) == column(grid, GPU) == list(range(12))
+    assert column(grid, MEMORY) == column(grid, GPU) == list(range(24))
+    assert column(grid, CPU)[first:] == list(range(first, 24))
+
+
+def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_across_blocks() -> None:
+    builder = TableBuilder()
+    for block in range(3):
+        begin_ms = 60_000 * block
+        stamps = [100 * tick for tick in range(600 * block, 600 * (block + 1))]
+        samples = [(GPU, stamp, stamp / 100) for stamp in stamps]
+        samples += [(CPU, stamp + 65, stamp / 100 + 1) for stamp in stamps if stamp < 179_900]
+        next_start_us = None if block == 2 else (begin_ms + 60_000) * MS
+        builder.add(rows(*samples), ALL, next_start_us=next_start_us)
+    table = builder.table(ALL)
+    names = [item.name for item in table.series]
+    cpu, gpu = (np.array(table.columns[names.index(item.name)]) for item in (CPU, GPU))
+
+    assert table.tick_ns.size == 1800
+    assert (cpu[1:] == gpu[1:]).all()
 
 
 def test_samples_that_scatter_are_late_though_the_first_lies_before_all_anchors() -> None:
