@@ -306,6 +306,21 @@ def test_a_check_that_sagemaker_counts_nothing_for_shows_no_zeros():
     assert format_counters(blank) == ("0", "0", "0")
 
 
+def test_a_check_with_slow_steps_and_no_finding_leads_to_the_rhythm_that_has_them():
+    """A saved report knows a cause by its word."""
+    rhythm = reports.finding("PERIOD-1", Severity.WARNING, "Every 50th step is slow")
+    found = replace(rhythm, cause=str(Cause.PERIODIC_SLOW_STEPS))
+    report = reports.report_of(
+        (
+            reports.result("StepPeriodicity", Status.TRIGGERED, findings=(found,)),
+            reports.result("StepOutlier", Status.TRIGGERED, metrics={"slow_steps": 18}),
+        )
+    )
+    html = _html(views.section(report, "step-durations"))
+    assert "slow steps, and no finding of this check; see PERIOD-1" in html
+    assert "no problem was found" not in html
+
+
 def test_a_quiet_rule_says_that_it_looked():
     html = _html(views.section(reports.healthy_report(), "cpu-bottlenecks"))
     assert "Checked 7,200 datapoints: no problem found." in html

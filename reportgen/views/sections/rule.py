@@ -225,7 +225,7 @@ def _explained(rule_id: str, result: RuleResult, report: Report) -> str:
     found = [
         f"{item.finding.id}, {item.finding.title}"
         for item in report.findings
-        if item.finding.cause is Cause.PERIODIC_SLOW_STEPS
+        if item.finding.cause == Cause.PERIODIC_SLOW_STEPS
     ]
     if not n_slow or not found or findings_of(rule_id, report):
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ from reportgen.views.values import heading_of, plot_label, shorten
 
 ID, TITLE = "timeline", "Timeline"
 _EVENTS = RuleId("Timeline")
+_END_OF_SENTENCE = re.compile(r"(?<=\.) +")
 _AXIS_ID = "timeline-axis"
 """The id of the figure in ``templates/fragments/timeline.html.j2``."""
 _LEAD = (
@@ -117,8 +119,9 @@ def _axis_block(
 
 
 def _caption(panels: Sequence[tracks.TimelinePanel], lanes: Sequence[tracks.SummaryLane]) -> str:
-    """Say from how many points the curves were made, and what the lanes leave out."""
-    said = list(dict.fromkeys(panel.exhibit.caption for panel in panels if panel.exhibit.caption))
+    """Say from how many points the curves were made, and what the lanes leave out, each once."""
+    captions = " ".join(panel.exhibit.caption for panel in panels)
+    said = list(dict.fromkeys(_END_OF_SENTENCE.split(captions.strip())))
     for lane in lanes:
         hidden = lane.n_spans - len(lane.spans)
         if hidden:
