@@ -30,8 +30,6 @@ LEAST_DIP_TICKS = 3
 """With fewer samples inside windows their mean is chance."""
 HEAVIER_BY_PCT = 20.0
 """The host clearly works harder when its busiest core gains this many percentage points."""
-WAITS_FROM_PCT = 20.0
-"""Cores wait for I/O by this share of their time: GPUTimeBudget's threshold."""
 QUIET_BELOW_PCT = 10.0
 """All cores together do next to nothing."""
 MOVES_FROM_BYTES_PER_S = 10_000_000
@@ -95,22 +93,8 @@ def hints_of(found: Contrast) -> Iterator[Hint]:
     """Yield what went on in the windows of a worker, or of a node; the surest first."""
     hint = function_hint(found.contents)
     yield from [hint] if hint else ()
-    yield from _waiting(found)
     yield from _moving(found)
     yield from _idling(found)
-
-
-def _waiting(found: Contrast) -> Iterator[Hint]:
-    load = found.loads.get(Gauge.IO_WAIT)
-    inside = load.inside if load else None
-    if load and inside is not None and inside >= max(WAITS_FROM_PCT, 2 * (load.outside or 0)):
-        text = """The cores of {node} waited for I/O in {inside:pct} of this time, otherwise in
-            {usual:pct} of it."""
-        yield Hint(
-            text=write(text, node=found.node, inside=inside, usual=load.outside or 0.0),
-            advice="""Find the data that are written or read in this time, and do this in the
-                background.""",
-        )
 
 
 def _moving(found: Contrast) -> Iterator[Hint]:

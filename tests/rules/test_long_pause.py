@@ -295,7 +295,6 @@ def test_a_wait_for_a_batch_is_named_as_such() -> None:
 @pytest.mark.parametrize(
     ("series", "inside", "usual", "words"),
     [
-        ("cpu0_iowait", 60.0, 1.0, "waited for I/O"),
         ("receive", 5e7, 1e6, "received"),
         ("write", 5e7, 0.0, "written to disk"),
         ("transmit", 5e7, 0.0, "sent"),
