@@ -14,6 +14,7 @@ import numpy as np
 
 from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import (
+    NOTHING,
     Union,
     clip,
     covered_each,
@@ -23,7 +24,7 @@ from reportgen.facts.intervals import (
     union_of,
 )
 from reportgen.merging import joint_codes, rows_by_code, sums_by_code
-from reportgen.profile import SpanTable
+from reportgen.profile import NodeProfile, SpanTable
 from reportgen.profile.memo import fact
 from reportgen.profile.spans import FETCH, LOADER_PROCESS, TENSORFLOW_FETCH
 from reportgen.units import NS_PER_S
@@ -339,23 +340,72 @@ def cycles_without_waits_ns(spans: SpanTable) -> list[Integers]:
 Edges = tuple[Instants, Instants]
 
 
-@fact
-def long_waits_of(spans: SpanTable) -> Union:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeWaits:
+    """When workers of a node wait for data, and when the (n,) steps of one of them begin."""
+
+    node: str
+    start_ns: Instants
+    waits: Union
+
+
+def long_waits_of(part: NodeProfile) -> NodeWaits:
     """Return when workers of a node wait for data, waits below a tenth of a step left out."""
-    waits, steps = loading_of(spans), spans.steps()
+    waits, steps = loading_of(part.spans), part.spans.steps()
     least_ns = LONG_RATIO * float(np.median(steps.duration_ns)) if steps.n_spans else 0.0
     long = waits.where(waits.duration_ns >= least_ns)
-    return union_of(long.start_ns, long.end_ns)
+    return NodeWaits(
+        node=part.node,
+        start_ns=_starts_of(steps, int(steps.worker.min(initial=0))),
+        waits=union_of(long.start_ns, long.end_ns),
+    )
 
 
-def is_waiting(waits: Union, slow: Edges, usual: Edges, *, extra_ns: float) -> bool:
-    """Return whether some worker waits for data in most of the time by which steps are slow.
+def _waits_seen_from(own: Instants, every: Sequence[NodeWaits]) -> Union:
+    """Return the waits of all nodes by the clock of the one whose (n,) steps begin at ``own``.
 
-    Steps of the others last until its batch is there. What lies in ``usual`` steps is no reason.
+    Where steps of nodes never get a cycle apart for long, they go together.
     """
+    found = [NOTHING]
+    for item in every:
+        late_ns = 0
+        if item.start_ns.size == own.size > 1:
+            apart_ns = item.start_ns - own
+            middle_ns = int(np.median(apart_ns))
+            drift_ns = float(np.median(np.abs(apart_ns - middle_ns)))
+            late_ns = middle_ns if drift_ns < np.median(np.diff(own)) / 2 else 0
+        waits = item.waits
+        found.append(Union(start_ns=waits.start_ns - late_ns, end_ns=waits.end_ns - late_ns))
+    return join(found)
+
+
+def is_waiting(
+    every: Sequence[NodeWaits],
+    slow: Edges,
+    usual: Edges,
+    *,
+    node: str,
+    is_between: bool,
+    extra_ns: float,
+) -> bool:
+    """Return whether some worker waits for data in most of the time by which a node is slow.
+
+    Steps of the others last until its batch is there, or what is behind them: there they wait
+    while it runs its step, so that its wait lies in theirs. ``usual`` cycles are no reason.
+    """
+    own = next((item.start_ns for item in every if item.node == node), NOTHING.start_ns)
+    waits = _waits_seen_from(own, every)
+    if is_between and own.size:
+        slow, usual = ((_begun_ns(own, edges[0]), edges[1]) for edges in (slow, usual))
     usual_ns = float(np.median(covered_each(waits, *usual))) if usual[0].size else 0.0
     waited_ns = np.maximum(covered_each(waits, *slow) - usual_ns, 0)
     return bool(waited_ns.sum() >= MOSTLY_RATIO * extra_ns > 0)
+
+
+def _begun_ns(start_ns: Instants, at_ns: Instants) -> Instants:
+    """Return (n,) when the last step before each instant began, itself where there is none."""
+    last = np.searchsorted(start_ns, at_ns, side="right") - 1
+    return np.where(last >= 0, start_ns[np.maximum(last, 0)], at_ns)
 
 
 def opens_epoch(spans: SpanTable) -> Integers:

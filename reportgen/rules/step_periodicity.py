@@ -14,8 +14,14 @@ from reportgen import results
 from reportgen.arrays import Integers, Mask
 from reportgen.facts import usage
 from reportgen.facts.contrast import Contrast, Gauge, WorkKind, contrast_of
-from reportgen.facts.intervals import NOTHING, Union, join, overlaps_any
-from reportgen.facts.loader import are_waits_known, is_waiting, long_waits_of, num_workers_of
+from reportgen.facts.intervals import Union, overlaps_any
+from reportgen.facts.loader import (
+    NodeWaits,
+    are_waits_known,
+    is_waiting,
+    long_waits_of,
+    num_workers_of,
+)
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
@@ -200,7 +206,7 @@ class NodeRhythms:
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
     longest: int = kit.merged(max, default=0)
     periods: tuple[Period, ...] = kit.merged(kit.concat, default=())
-    waits: Union = kit.merged(join, default=NOTHING)
+    waits: tuple[NodeWaits, ...] = kit.merged(kit.concat, default=())
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeRhythms:
@@ -210,7 +216,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeRhythms:
         loop=loop_of(part.spans),
         longest=max((steps.n_steps for steps in steps_of(part.spans)), default=0),
         periods=tuple(period for slow in every for period in _periods(part, slow)),
-        waits=long_waits_of(part.spans),
+        waits=(long_waits_of(part),),
     )
 
 
@@ -356,11 +362,13 @@ def _metrics(costly: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
     }
 
 
-def _finding(group: SharedPeriod, params: Params, waits: Union) -> results.Finding:
+def _finding(group: SharedPeriod, params: Params, waits: Sequence[NodeWaits]) -> results.Finding:
     main = group.main
     marked_ns = main.cost_ns * main.windows.start_ns.size / main.n_found
     edges, usual = ((union.start_ns, union.end_ns) for union in (main.windows, main.others))
-    is_late = is_waiting(waits, edges, usual, extra_ns=marked_ns)
+    is_late = is_waiting(
+        waits, edges, usual, node=main.node, is_between=main.is_between, extra_ns=marked_ns
+    )
     hint = contrast.function_hint(kit.merge([period.contrast.contents for period in group.members]))
     by_loader = hint is not None and hint.work is WorkKind.LOADER
     nth = ordinal(round(main.period_steps))

@@ -70,14 +70,18 @@ def test_slow_steps_and_steps_that_grow_slower_are_told_in_jobs_too_short_for_aw
     assert finding(growing(1.0, n_steps=60), "STEP-2") is not None
 
 
+@pytest.mark.parametrize("clock_s", [0, 7])
 @pytest.mark.parametrize(("late", "is_input"), [(0, True), (4, False)])
-def test_steps_that_last_until_the_batch_of_another_worker_is_there_wait_for_input(late, is_input):
-    slow = [9, 17, 25, 40, 45, 58]
+def test_steps_that_last_until_the_batch_of_another_worker_is_there_wait_for_input(
+    late, is_input, clock_s
+):
+    slow, start_s = [9, 17, 25, 40, 45, 58], START_S + clock_s
     waits = [
-        ("DataLoaderIter", "It::GetNext", START_S + at, START_S + at + 0.8, {"worker": "algo-2-27"})
+        ("DataLoaderIter", "It::GetNext", start_s + at, start_s + at + 0.8, {"worker": "algo-2-27"})
         for at in (step + late + 0.05 for step in slow)
     ]
-    other = node([*step_rows([0.1] * 60, worker="algo-2-27"), *waits], name="algo-2")
+    steps = step_rows([0.1] * 60, worker="algo-2-27", start_s=start_s)
+    other = node([*steps, *waits], name="algo-2")
     found = known(finding(run(RULE, node(step_rows(with_slow(60, slow))), other), "STEP-1"))
 
     assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.RANDOM_SLOW_STEPS)
@@ -229,6 +233,23 @@ def test_steps_in_a_rhythm_are_no_tail_of_those_that_come_at_random() -> None:
 
 def test_slow_steps_in_a_rhythm_are_left_to_the_rule_about_rhythms() -> None:
     assert finding(run(RULE, node(step_rows(with_slow(650, every(50, 13))))), "STEP-1") is None
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_pauses_until_another_worker_got_its_batch_and_ran_its_step_wait_for_input(waits) -> None:
+    """Steps are exchanged behind them: there all wait for the one that began its step late."""
+    slow = np.isin(np.arange(300), AT_RANDOM[:12])
+    starts_s = START_S + np.cumsum([0.0, *(0.72 + slow)])[:-1]
+    rows, others = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    for step, (at, late_s) in enumerate(zip(starts_s.tolist(), slow.tolist(), strict=True)):
+        rows.append((TRAIN, TRAIN, at, at + 0.7, {"step": step}))
+        other = {"step": step, "worker": "algo-2-27"}
+        others.append((TRAIN, TRAIN, at + late_s, at + late_s + 0.7, other))
+        if late_s and waits:
+            others.append(("DataLoaderIter", "It::GetNext", at, at + 1.0, {"worker": "algo-2-27"}))
+    found = known(finding(run(RULE, node(rows), node(others, name="algo-2")), "STEP-1"))
+
+    assert (found.cause == Cause.SLOW_INPUT) is waits
 
 
 @pytest.mark.parametrize(("n_long", "is_told"), [(4, False), (5, True), (12, True)])

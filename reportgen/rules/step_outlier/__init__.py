@@ -188,7 +188,15 @@ def _random(job: NodeSteps) -> Finding | None:
     share, worst = max(costly, key=lambda pair: (pair[0], pair[1].worker))
     edges = worst.windows.start_ns, worst.windows.end_ns
     usual = worst.usual.start_ns, worst.usual.end_ns
-    is_late = is_waiting(job.waits, edges, usual, extra_ns=worst.extra_ns)
+    node = worst.worker.rpartition("-")[0]
+    is_late = is_waiting(
+        job.waits,
+        edges,
+        usual,
+        node=node,
+        is_between=worst.is_between,
+        extra_ns=worst.extra_ns,
+    )
     hint = contrast.function_hint(worst.contents)
     # Waits for batches are left out of this time already.
     hint = hint if hint and hint.work is WorkKind.OTHER else None

@@ -12,7 +12,7 @@ from reportgen.facts import trend, usage
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.contrast import WindowContents, contrast_of
 from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overlaps_any, union_of
-from reportgen.facts.loader import long_waits_of, waits_of
+from reportgen.facts.loader import NodeWaits, long_waits_of, waits_of
 from reportgen.facts.pauses import pauses_of_workers
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import mean_of_present, minutes_of, sum_of
@@ -196,7 +196,7 @@ class NodeSteps:
     )
     use: UseInSteps = merged(merge, default_factory=UseInSteps)
     data: tuple[PackedTable, ...] = merged(concat, default=())
-    waits: Union = merged(join, default=NOTHING)
+    waits: tuple[NodeWaits, ...] = merged(concat, default=())
     crowded: Union = merged(join, default=NOTHING)
 
 
@@ -213,7 +213,7 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
         minute_ns=minutes_of(np.sort(spans.steps().end_ns)).start_ns,
         use=_use(part, series, [times.steps for times in chosen]),
         data=tuple(_all_steps(steps, waits_of(spans)) for steps in in_order),
-        waits=long_waits_of(spans),
+        waits=(long_waits_of(part),),
         crowded=_crowded(part.system),
     )
 
