@@ -273,39 +273,29 @@ def time_in(unions: DeviceUnions, window: Window, *, rank: int) -> DeviceTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineUse:
-    """One device's busy time in fine bins that lie on multiples of their width.
+    """One device's busy time in (n,) fine bins of its window.
 
     Attributes:
-        width_ns: a power of ten.
-        first: number of the first bin; it begins at first * width_ns, ns UTC.
+        width_ns: a power of ten; all bins but the first and the last are as wide.
+        edge_ns: (n + 1,) UTC, multiples of the width but for the ends of the window.
         busy_ns: (n,) busy time.
-        outside_ns: how much of the first and of the last bin is outside the window.
     """
 
     node: str
     device: str
     width_ns: int
-    first: int
+    edge_ns: Times
     busy_ns: Times
-    outside_ns: tuple[int, int]
 
     @property
     def mean(self) -> float:
         """Return the busy time in the window over its length."""
-        return float(self.busy_ns.sum() / max(self.length_ns.sum(), 1))
-
-    @property
-    def length_ns(self) -> Times:
-        """Return (n,) int64, how much of each bin is in the window."""
-        length_ns = np.full(self.busy_ns.size, self.width_ns, dtype=np.int64)
-        length_ns[0] -= self.outside_ns[0]
-        length_ns[-1] -= self.outside_ns[1]
-        return length_ns
+        return float(self.busy_ns.sum() / max(self.reach_ns[1] - self.reach_ns[0], 1))
 
     @property
     def reach_ns(self) -> tuple[int, int]:
-        """Return start and end of its bins, ns UTC."""
-        return self.first * self.width_ns, (self.first + self.busy_ns.size) * self.width_ns
+        """Return start and end of the window, ns UTC."""
+        return int(self.edge_ns[0]), int(self.edge_ns[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,21 +318,16 @@ class Use:
 def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: str) -> FineUse:
     """Return the busy time of a device in fine bins over a window."""
     width_ns = int(10 ** max(floor(log10(max(window.length_ns / MOST_BINS, 1))), 0))
-    first = (origin_ns + window.start_ns) // width_ns
-    last = (origin_ns + window.end_ns) // width_ns
-    edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns - origin_ns
-    edge_ns = np.clip(edge_ns, window.start_ns, window.end_ns)
-    inside = clip(busy, window.start_ns, window.end_ns)
+    ends_ns = origin_ns + window.start_ns, origin_ns + window.end_ns
+    inner = np.arange(ends_ns[0] // width_ns + 1, -(-ends_ns[1] // width_ns), dtype=np.int64)
+    edge_ns = np.concatenate([ends_ns[:1], inner * width_ns, ends_ns[1:]])
+    in_trace_ns = edge_ns - origin_ns
     return FineUse(
         node=node,
         device=device,
         width_ns=width_ns,
-        first=first,
-        busy_ns=covered_each(inside, edge_ns[:-1], edge_ns[1:]),
-        outside_ns=(
-            origin_ns + window.start_ns - first * width_ns,
-            (last + 1) * width_ns - window.end_ns - origin_ns,
-        ),
+        edge_ns=edge_ns,
+        busy_ns=covered_each(busy, in_trace_ns[:-1], in_trace_ns[1:]),
     )
 
 
@@ -360,23 +345,23 @@ def use_together(devices: Sequence[FineUse]) -> Use:
     dot on a common axis: those recorded far apart all begin with the first.
     """
     width_ns = max(item.width_ns for item in devices)
-    first_ns = min(item.reach_ns[0] for item in devices)
     is_apart = is_far_apart([item.reach_ns for item in devices])
     if is_apart:
-        devices = [replace(item, first=first_ns // item.width_ns) for item in devices]
-        first_ns = min(item.reach_ns[0] for item in devices)
+        devices = _from_the_first(devices)
+    first_ns = min(item.reach_ns[0] for item in devices)
     last_ns = max(item.reach_ns[1] for item in devices)
-    reach_ns = last_ns - first_ns
     width_ns *= next(
-        factor for factor in round_factors() if reach_ns // (width_ns * factor) + 2 <= MOST_BINS
+        factor
+        for factor in round_factors()
+        if (last_ns - first_ns) // (width_ns * factor) + 2 <= MOST_BINS
     )
     first = first_ns // width_ns
     n_bins = -(-last_ns // width_ns) - first
     busy_ns, length_ns = np.zeros((2, len(devices), n_bins), dtype=np.int64)
     for row, item in enumerate(devices):
-        index = (item.first + np.arange(item.busy_ns.size)) * item.width_ns // width_ns - first
+        index = item.edge_ns[:-1] // width_ns - first
         np.add.at(busy_ns[row], index, item.busy_ns)
-        np.add.at(length_ns[row], index, item.length_ns)
+        np.add.at(length_ns[row], index, np.diff(item.edge_ns))
     start_ns = np.arange(first, first + n_bins, dtype=np.int64) * width_ns
     return Use(
         time_s=start_ns / NS_PER_S,
@@ -385,3 +370,13 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         length_ns=length_ns,
         is_apart=is_apart,
     )
+
+
+def _from_the_first(devices: Sequence[FineUse]) -> list[FineUse]:
+    """Return all devices as if they had been recorded with the first; bins keep their multiples."""
+    first_ns = min(item.reach_ns[0] for item in devices)
+    return [
+        replace(item, edge_ns=item.edge_ns + (first_ns - item.reach_ns[0]) // n * n)
+        for item in devices
+        for n in [item.width_ns]
+    ]
