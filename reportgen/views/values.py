@@ -47,8 +47,8 @@ _HEADINGS = {
     "worker": "training process",
 }
 """Columns whose names say nothing once their unit is taken off."""
-_SHORT_WORDS = re.compile(r"\b(cpu|gpu|io)\b")
-_LONG_WORDS = {"cpu": "CPU", "gpu": "GPU", "io": "I/O"}
+_SHORT_WORDS = re.compile(r"\b(cpu|gpu|gpus|io)\b")
+_LONG_WORDS = {"cpu": "CPU", "gpu": "GPU", "gpus": "GPUs", "io": "I/O"}
 _MOMENT_NAMES = re.compile(r"(^|_)(start|end)_u?s$")
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")

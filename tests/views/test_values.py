@@ -99,6 +99,7 @@ def test_a_heading_leaves_the_unit_to_the_values():
     assert values.heading_of("GPU memory") == "GPU memory"
     assert values.heading_of("io_wait_pct") == "I/O wait"
     assert values.heading_of("gpu_s") == "GPU time"
+    assert values.heading_of("gpus_idle_ratio") == "GPUs idle"
     assert values.heading_of("gb_per_s") == "bandwidth"
 
 
