@@ -135,7 +135,7 @@ class SpreadTable:
 
 
 def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
-    """Return a ``table`` exhibit; columns of names that all say the same are left out.
+    """Return a ``table`` exhibit without names that all say the same and columns without a value.
 
     The column whose names stand together comes first: one name is written for all of its rows.
     Where each row has a unit, the last one stays: it says what the row measures.
@@ -147,7 +147,11 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
     varied.sort(key=lambda item: sum(1 for _ in groupby(item.values)))
     measured = [item for item in names[-1:] if row_units and item not in varied]
     names = [*measured, *varied]
-    values = [item for item in columns.values() if item.type is not ColumnType.TEXT]
+    values = [
+        item
+        for item in columns.values()
+        if item.type is not ColumnType.TEXT and any(value is not None for value in item.values)
+    ]
     n_rows = min(exhibit.n_rows, most_rows)
     firsts = [str(value) for value in names[0].values] if names else [""] * n_rows
     rows = []

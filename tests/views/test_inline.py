@@ -14,6 +14,7 @@ def spreads(resource: str, unit: str | None, *, nodes: tuple[str, ...] = ("algo-
         ("resource", "", [resource] * len(nodes)),
         *units,
         ("max", "", [2.0] * len(nodes)),
+        ("p5", "", [None] * len(nodes)),
         exhibit_id="spreads",
         title="Spreads",
     )
@@ -23,6 +24,7 @@ def test_the_only_resource_of_one_or_more_nodes_is_named():
     table = spreads_of(spreads("host memory", "%"), most_rows=9)
     assert table.name_heads == ("resource",)
     assert table.rows[0].names[0].text == "host memory"
+    assert (table.heads, table.rows[0].values) == (("max",), ("2.0",))
     table = spreads_of(spreads("host memory", "%", nodes=("algo-1", "algo-2")), most_rows=9)
     assert table.name_heads == ("resource", "node")
     assert [row.span for row in table.rows] == [2, 0]

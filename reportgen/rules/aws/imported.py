@@ -47,7 +47,7 @@ TRIGGERED = Message(
     severity=Severity.WARNING,
     title="{rule.title}: SageMaker's rule triggered {counters.rule_triggered:count time}",
     text="""SageMaker's {rule.id} saw {counters.datapoints:count datapoint} and counted
-        {counters.violations:count violation}{part}. Its question: {checks} These results
+        {counters.violations:count violation}{part}. It checks {checks} These results
         do not show what the job lost by it.""",
     advice="",
     unit="% of the datapoints",
@@ -110,13 +110,13 @@ def _trigger(rule: AnyRule, counters: Counters) -> results.Finding:
     percent = 100 * counters.violations / max(counters.datapoints, 1)
     part = write(" ({of:pct})", of=percent) if is_share else SEVERAL
     unit = TRIGGERED.unit if is_share else "violations"
-    first_check = f"{rule.about.checks.partition('.')[0]}."
+    first_check = rule.about.checks.partition(".")[0]
     first_advice = f"{rule.about.advice.partition(';')[0].rstrip('.')}."
     return replace(TRIGGERED, id=rule.id, unit=unit, advice=first_advice).finding(
         measured=percent if is_share else float(counters.violations),
         severity=Severity.INFO if rule.id in _FOLLOWS_LOAD else None,
         rule=rule,
-        checks=first_check,
+        checks=f"{first_check[0].lower()}{first_check[1:]}.",
         counters=counters,
         part=part,
     )

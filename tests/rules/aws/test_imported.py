@@ -135,7 +135,7 @@ def test_a_trigger_is_one_finding_without_cost_or_explanation(name: str) -> None
     follows_load = name == "GPUMemoryIncrease"
     severity = Severity.INFO if follows_load else Severity.WARNING
     assert (found.id, found.severity, found.measured) == (name, severity, 1.5)
-    assert "saw 2,000 datapoints and counted 30 violations (1.5 %)" in found.text
+    assert "saw 2,000 datapoints and counted 30 violations (1.5 %). It checks " in found.text
     assert "triggered 3 times" in found.title
     assert (found.estimate, found.cause, found.possible_causes) == (None, "observation", ())
     assert found.advice
