@@ -77,8 +77,9 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     # time, which a few pauses are not.
     Cause.GPU_UNDERUSED: (_WAITS | _ABSENT | {Cause.LOST_GPU_TIME}) - {Cause.LONG_PAUSE},
     Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED},
-    # GPUs with a process each are used unequally where their workers wait unequally long.
-    Cause.GPU_IMBALANCE: _ABSENT | (_WAITS - {Cause.GPU_IMBALANCE}),
+    # GPUs with a process each are used unequally where their workers wait unequally long; busy
+    # cores hold up all GPUs of a node alike.
+    Cause.GPU_IMBALANCE: _ABSENT | (_WAITS - {Cause.GPU_IMBALANCE, Cause.HOST_BOUND}),
     Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
     Cause.WORK_BETWEEN_STEPS: _INPUT
     | _COPIES

@@ -310,6 +310,14 @@ def test_waits_do_not_explain_that_gpus_of_one_process_are_used_unequally(n_proc
     assert diagnosed_balance.findings[0].possible_causes == ()
 
 
+def test_busy_cores_hold_up_all_gpus_of_a_node_alike_and_explain_no_unequal_use() -> None:
+    uneven = finding("BAL-1", Severity.WARNING, 0.3, cause=Cause.GPU_IMBALANCE)
+
+    found = diagnosed(uneven, finding("CPU-1", Severity.WARNING, 0.3, cause=HOST))
+    assert found["BAL-1"].symptom_of == ()
+    assert Cause.SLOW_WORKER in found["BAL-1"].possible_causes
+
+
 def test_an_explained_effect_leaves_nothing_open() -> None:
     skipped = RuleResult(id=RuleId("StepOutlier"), status=Status.SKIPPED)
     results = diagnose(
