@@ -1049,6 +1049,18 @@ def test_waits_for_the_first_batches_of_epochs_are_a_fault_of_starting_loaders_a
     assert "persistent_workers" in found.advice
 
 
+@pytest.mark.parametrize(("unused_ratio", "cost"), [(0.2, 0.087), (0.06, 0.06)])
+def test_gpus_wait_together_for_the_first_batches_so_their_mean_is_what_these_cost(
+    unused_ratio: float, cost: float
+) -> None:
+    rows = [_later(row, 30.0 * epoch) for epoch in range(4) for row in first_waits()]
+    part = measure(node(rows, cores=4), Params())
+    part = replace(part, unused_ratio=unused_ratio, most_unused_ratio=0.5)
+    (found,) = dataloader.judge([part], Params()).findings
+
+    assert known(known(found).estimate).share_ratio == pytest.approx(cost, abs=1e-3)
+
+
 @pytest.mark.parametrize(("workers", "expected"), [(8, "DL-6"), (9, "DL-2")])
 def test_far_more_loaders_than_cores_are_why_the_first_batches_of_epochs_come_late(
     workers: int, expected: str

@@ -139,7 +139,7 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     many = _too_many(job, params)
     share = {"measured": 100 * job.ratio, "threshold": params.wait_pct}
     seen_in = "loop_share" if job.worst else "loaders"
-    lost, _ = _most_saved(job, max(job.ratio, job.crowded_ratio))
+    lost, _ = _most_saved(max(job.ratio, job.crowded_ratio), job.most_unused_ratio)
     crowded = _is_crowded(job) and 100 * min(job.crowded_ratio, lost) >= params.wait_pct
     cause = _cause_of(job, params)
     is_waiting = job.worst is not None and 100 * job.ratio >= params.wait_pct
@@ -162,7 +162,9 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         # The more processes an epoch starts, the longer its first batch takes.
         yield _waits(texts.TOO_MANY, job, params, Cause.TOO_MANY_LOADERS, **many)
     elif is_waiting:
-        lost, bound = _most_saved(job, job.ratio)
+        # Loaders start for all GPUs at once, so that these wait together.
+        together = None if job.most_unused_ratio is None else job.unused_ratio
+        lost, bound = _most_saved(job.ratio, together)
         weight = {"severity": kit.cost_severity(lost), "share": lost}
         yield _tell(texts.FIRST_BATCHES, job, params, **share, **weight, bound=bound)
     elif not job.has_processes or not fewest <= job.n_loaders <= most:
@@ -260,7 +262,7 @@ def _waits(
         bound = write(texts.CORES_TRAIN, busy_pct=100 * busy_ratio)
     if cause is Cause.SLOW_INPUT and job.stalls:
         advice, bound = texts.FIND_STALLS, write(texts.STALLS, stalls=job.stalls)
-    share, hidden = _most_saved(job, share)
+    share, hidden = _most_saved(share, job.most_unused_ratio)
     bound += hidden
     if not job.has_processes and cause is Cause.SLOW_INPUT and not job.stalls:
         advice = message.advice
@@ -276,9 +278,8 @@ def _waits(
     )
 
 
-def _most_saved(job: NodeLoaders, share: float) -> tuple[float, str]:
+def _most_saved(share: float, most: float | None) -> tuple[float, str]:
     """Return how much of a share that the loop waits can be saved, and a sentence if it is less."""
-    most = job.most_unused_ratio
     if most is None or most >= share:
         return share, ""
     return most, write(texts.HIDDEN, unused_pct=100 * most)

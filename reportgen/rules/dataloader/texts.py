@@ -85,8 +85,8 @@ WHY: Mapping[Cause, Why] = {
 
 CORES_TRAIN = """ Without a GPU the cores also train: this job keeps them busy for {busy_pct:pct} of
     the time. More loader processes can only use the time in which cores are idle."""
-HIDDEN = """ GPUs leave no more than {unused_pct:pct} of the time unused (added up per sample), so
-    these waits cost no more: the host is ahead of the GPUs."""
+HIDDEN = """ GPUs leave no more than {unused_pct:pct} of the time unused, so these waits cost no
+    more: the host is ahead of the GPUs."""
 STALLS = """ {stalls.n_long:n} of {stalls.n_waits:n} waits make {stalls.share_pct:pct} of this time:
     loading keeps up, and stalls now and then, for up to {stalls.longest_ns:ns}."""
 FIND_STALLS = """Find what holds up loading now and then: storage that throttles or retries, a very
