@@ -356,7 +356,7 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         if (last_ns - first_ns) // (width_ns * factor) + 2 <= MOST_BINS
     )
     first = first_ns // width_ns
-    n_bins = -(-last_ns // width_ns) - first
+    n_bins = max(-(-last_ns // width_ns) - first, 1)  # a moment has a bin, too
     busy_ns, length_ns = np.zeros((2, len(devices), n_bins), dtype=np.int64)
     for row, item in enumerate(devices):
         index = item.edge_ns[:-1] // width_ns - first

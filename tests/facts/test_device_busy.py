@@ -72,3 +72,9 @@ def test_recordings_far_apart_begin_together() -> None:
     assert use.is_apart
     assert use.time_s.size <= 300
     assert (use.length_ns > 0).all(axis=0).sum() > 100
+
+
+def test_a_window_without_length_has_one_bin() -> None:
+    use = use_together([fine(1_000, 0)])
+
+    assert (use.time_s.size, use.busy_ns.tolist()) == (1, [[0]])
