@@ -26,6 +26,10 @@ _AHEAD_RATIO = 0.95
 """Of a writer that takes other metrics first, so many stamps lie at or just before an anchor. Few
 do where samples are late: they scatter over the interval."""
 
+_SCATTERED_RATIO = 0.05
+"""Of so many anchors the time just before is not empty. Samples that are only late leave it empty;
+of those that scatter evenly over 100 ms, one of seven lies there. Chosen between the two."""
+
 ALLOWED_INTERVALS_MS = (100, 200, 500, 1_000, 5_000, 60_000)
 """Sampling intervals SageMaker knows. Source: docs/formats.md, Sampling intervals."""
 
@@ -117,20 +121,27 @@ def early_us(interval_us: int | None) -> int:
 def reach_us(time_us: NDArray[np.int64], anchors: NDArray[np.int64], interval_us: int) -> int:
     """Return how far samples of some time lie before their anchors at most.
 
-    That is ``early_us``, unless a writer takes other metrics before the anchors. Then nearly every
-    anchor has samples up to half an interval before it, hardly any lie elsewhere, and no sample
-    precedes the first anchor by more, or none follows the last one.
+    That is ``early_us``, unless samples scatter around their anchors: then as many lie just before
+    an anchor as that scatter needs. Or a writer takes other metrics before the anchors: nearly
+    every anchor has samples up to half an interval before it, hardly any lie elsewhere, and no
+    sample precedes the first anchor by more, or none follows the last one.
     """
     usual_us, half_us, same_us = early_us(interval_us), interval_us // 2, _same_us(interval_us)
-    is_first_early = usual_us < anchors[0] - time_us.min() <= half_us
-    if usual_us == half_us or not (is_first_early or time_us.max() <= anchors[-1] + same_us):
+    if usual_us == half_us:
         return usual_us
     stamps = _distinct(time_us)
-    following = np.searchsorted(anchors, stamps[stamps <= anchors[-1]])
-    stamps = stamps[: following.size]
+    stamps = stamps[stamps <= anchors[-1]]
+    following = np.searchsorted(anchors, stamps)
+    ahead_us = anchors[following] - stamps
+    is_just_before = (ahead_us > 0) & (ahead_us <= usual_us)
+    if _distinct(following[is_just_before]).size >= _SCATTERED_RATIO * anchors.size:
+        return half_us
+    is_first_early = usual_us < anchors[0] - time_us.min() <= half_us
+    if not is_first_early and time_us.max() > anchors[-1] + same_us:
+        return usual_us
     is_behind = (following > 0) & (stamps <= anchors[np.maximum(following - 1, 0)] + same_us)
-    is_ahead = ~is_behind & (anchors[following] - stamps <= half_us)
-    n_early = _distinct(following[is_ahead & (stamps < anchors[following])]).size
+    is_ahead = ~is_behind & (ahead_us <= half_us)
+    n_early = _distinct(following[is_ahead & (ahead_us > 0)]).size
     is_usual = n_early < _AHEAD_RATIO * anchors.size or (is_ahead | is_behind).mean() < _AHEAD_RATIO
     return usual_us if is_usual else half_us
 

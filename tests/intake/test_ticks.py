@@ -85,6 +85,16 @@ def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_across_blocks() ->
     assert (cpu[1:] == gpu[1:]).all()
 
 
+def test_samples_that_scatter_around_their_anchors_belong_to_the_nearest() -> None:
+    apart_ms = [48 * ((tick * 7) % 25 - 12) / 12 for tick in range(100)]
+    samples = [(GPU, 1e5 + 100 * tick, tick) for tick in range(100)]
+    samples += [(MEMORY, 1e5 + 100 * tick + 0.2, tick) for tick in range(100)]
+    samples += [(CPU, 1e5 + 100 * tick + apart_ms[tick], tick) for tick in range(100)]
+    grid = lay_out(rows(*samples), ALL)
+
+    assert column(grid, CPU)[1:] == column(grid, GPU)[1:] == list(range(1, 100))
+
+
 def test_samples_that_scatter_are_late_though_the_first_lies_before_all_anchors() -> None:
     late_ms = [60, *(70 * (tick % 5) / 4 for tick in range(1, 12))]
     samples = [(GPU, 1e5 + 100 * tick, tick) for tick in range(1, 12)]
