@@ -98,6 +98,12 @@ IDLE_CAUSES = (
     "a training process hung or restarted, and the others waited for it",
     "Python collected garbage or compiled",
 )
+REST_CAUSES = (
+    "a checkpoint was uploaded",
+    "data were downloaded",
+    "a training process hung or restarted, and the others waited for it",
+)
+"""What leaves cores without work, too."""
 UNKNOWN = " The samples do not show the work of the script; events or a Python profile do."
 PLACE = " {place} {main.phase:mode} step{number}; usually this takes {main.usual_ns:ns}"
 TOGETHER = " {n_members:count training process/training processes} paused together."
@@ -461,7 +467,8 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
     is_fault = 100 * lost >= params.threshold_pct
     message = ONE if is_one else SEVERAL
     if not main.worker:
-        message = replace(message, advice=IDLE_ADVICE, possible_causes=IDLE_CAUSES)
+        causes = IDLE_CAUSES if job.n_gpus else REST_CAUSES
+        message = replace(message, advice=IDLE_ADVICE, possible_causes=causes)
     return message.fault(
         100 * lost,
         threshold=params.threshold_pct,
