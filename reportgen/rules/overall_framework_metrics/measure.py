@@ -134,12 +134,11 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     idle = None if is_whole else between_steps.idle_between_of(part)
     pinned = part.spans.pin_memory[part.spans.pin_memory >= 0]
     is_unpinned, is_unknown = (pinned == 0).any(), has_gpu and not (pinned.size or is_whole)
+    drives_several = between_steps.drives_several_gpus(part)
     for item in between_steps.between_steps_of(part):
         unused_ratio = usage.unused_ratio(part.system, outside=item.stops) if has_gpu else is_whole
         most_unused = usage.most_unused_ratio(
-            part.system,
-            outside=item.stops,
-            is_one_process=between_steps.drives_several_gpus(part),
+            part.system, outside=item.stops, is_one_process=drives_several
         )
         copied_ns = item.copied_ns if is_unpinned else 0.0
         ratio = 1.0 if is_whole else idle.ratio if idle else None
