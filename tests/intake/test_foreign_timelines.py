@@ -67,7 +67,7 @@ def test_horovods_timeline_beside_a_job_keeps_its_own_clock(tmp_path: Path) -> N
     assert node.system.n_samples == 20
     assert timeline.job.clock is Clock.RELATIVE
     assert timeline.spans.n_spans > 0
-    assert any("written by Horovod itself" in note.text for note in job.notes)
+    assert any("Horovod wrote this timeline itself" in note.text for note in job.notes)
 
 
 def test_a_negotiation_that_nobody_saw_end_is_counted_not_measured(tmp_path: Path) -> None:
