@@ -200,16 +200,18 @@ def describe_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, ag
     found = largest_increase(_sums_of(functions), _sums_of(others))
     if found is not None:
         return cause_text(found, at=at, against=against)
-    return f"{_why_none(functions, others, at, against)}; no cause is named."
+    return f"No cause is named: {_why_none(functions, others, at, against)}."
 
 
 def _why_none(functions: pd.DataFrame, others: pd.DataFrame, at: str, against: str) -> str:
     for sums, when in ((functions, at), (others, against)):
         if not len(sums):
-            return f"No function was recorded {when}"
+            return f"no function was recorded {when}"
+    if others["count"].sum() < LEAST_EVENTS:
+        return f"fewer than {LEAST_EVENTS} events of functions were recorded {against}"
     return (
-        f"No function ran at least {LEAST_EVENTS} times {at} and took {LEAST_INCREASE:g} times the "
-        f"share of the time that it took {against} (of at least {LEAST_EVENTS} events)"
+        f"no function that ran at least {LEAST_EVENTS} times {at} took {LEAST_INCREASE:g} times as "
+        f"large a share of the time as {against}"
     )
 
 
