@@ -143,7 +143,6 @@ ROLES = {
     "idle": Role.IDLE,
     "memory operations": Role.MEMORY,
     "synchronization": Role.CPU,
-    "compute with communication": Role.NETWORK,
     "exposed communication": Role.NETWORK,
 }
 """Roles of parts; all others are work of the GPU itself."""

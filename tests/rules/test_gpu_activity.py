@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reportgen.profile.trace import RankTrace
-from reportgen.results import Status
+from reportgen.results import Role, Status
 from reportgen.rules.gpu_activity import RULE
 from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
@@ -24,6 +24,14 @@ def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
     assert columns["device"] == (0, 1)
     assert columns["busy_us"] == (100.0, 10.0)
     assert columns["idle_us"] == (0.0, 90.0)
+
+
+def test_only_exposed_communication_has_the_role_of_the_network_as_in_the_time_budget() -> None:
+    split = known(run(RULE, rank_trace(gpu=[("a", 0.0, 100.0)])).exhibit("activity_split"))
+    names = [str(name) for name in split.columns[0].values]
+    roles = dict(zip(names, split.row_roles, strict=True))
+    assert [name for name in names if roles[name] is Role.NETWORK] == ["exposed communication"]
+    assert roles["compute with communication"] is Role.GPU
 
 
 @pytest.mark.parametrize(("exposed_us", "is_fault"), [(3.9, False), (4.0, True)])
