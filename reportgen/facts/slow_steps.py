@@ -133,26 +133,12 @@ class SlowSteps:
 
     def _apart(self, is_slow: Mask, excess_ns: Floats) -> Mask:
         """Return which are slow, in no rhythm, and not the tail of lengths that scatter."""
-        is_random, in_rhythm = self._at_random(is_slow), self.in_rhythm
+        in_rhythm = self.in_rhythm
+        is_random = is_slow & ~in_rhythm
         least_ns = excess_ns[is_random].min(initial=np.inf)
         is_near = (excess_ns > least_ns / 2) & (excess_ns < least_ns) & ~(is_slow | in_rhythm)
         is_tail = is_near.sum() >= TAIL_RATIO * is_random.sum()
         return np.zeros_like(is_slow) if is_tail else is_random
-
-    def _at_random(self, is_slow: Mask) -> Mask:
-        """Return which of some slow parts, (n,), are in no rhythm.
-
-        Waits and unrecorded steps hide a rhythm of whole cycles; without them it shows.
-        """
-        is_left, steps = is_slow.copy(), self.times.steps
-        for place in range(MOST_RHYTHMS):
-            rows = np.flatnonzero(is_left)
-            found = [_rhythm(numbers, rows, place > 0) for numbers in _counts(steps)]
-            members = [rows[rhythm.members] for rhythm in found if rhythm is not None]
-            if not members:
-                break
-            is_left[np.concatenate(members)] = False
-        return is_left & ~self.in_rhythm
 
 
 @fact
@@ -163,7 +149,8 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
     step_ns, between_ns = (of.astype(np.float64) for of in (times.own_ns, times.rest_ns))
     step_excess_ns, is_slow_step = excess_of(step_ns, least_ratio=SLOW_FROM_RATIO)
     between_excess_ns, is_slow_between = excess_of(between_ns, least_ratio=LONGER_RATIO)
-    events = _events(steps)
+    events = _events(*excess_of(steps.cycle_ns.astype(np.float64)))
+    parts = ((between_excess_ns, is_slow_between), (step_excess_ns, is_slow_step & is_late))
     return SlowSteps(
         times=times,
         step_excess_ns=step_excess_ns,
@@ -171,13 +158,12 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
         is_slow_step=is_slow_step & is_late,
         is_slow_between=is_slow_between,
         events=events,
-        rhythms=_recurrences_of(times, events),
+        rhythms=_recurrences_of(times, events, parts),
     )
 
 
-def _events(steps: PhaseSteps) -> Events:
-    """Return the stretches of slow cycles of a series."""
-    excess_ns, is_slow = excess_of(steps.cycle_ns.astype(np.float64))
+def _events(excess_ns: Floats, is_slow: Mask) -> Events:
+    """Return the stretches of slow cycles of a series, or of slow parts of them."""
     slow = np.flatnonzero(is_slow)
     runs = runs_of(slow, max_step=1)
     first, last = slow[runs.first], slow[runs.last]
@@ -190,18 +176,29 @@ def _events(steps: PhaseSteps) -> Events:
     )
 
 
-def _recurrences_of(times: StepTimes, events: Events) -> tuple[Recurrence, ...]:
+def _recurrences_of(
+    times: StepTimes, events: Events, parts: Sequence[tuple[Floats, Mask]]
+) -> tuple[Recurrence, ...]:
     """Return the rhythms of slow cycles, the surest first; an event belongs to one at most.
 
     Scripts count the steps of a phase, recorders sometimes those of all phases: the count by which
-    one rhythm costs most is that of the script.
+    one rhythm costs most is that of the script. Steps of unequal length, and waits, hide a rhythm
+    of what lies between them: each of the ``parts`` is searched for others.
     """
 
     def most_ns(found: Sequence[Recurrence]) -> float:
         return max((float(rhythm.events.excess_ns.sum()) for rhythm in found), default=0.0)
 
     counts = _counts(times.steps)
-    return max((_recurrences_by(times, count, events) for count in counts), key=most_ns)
+    found = max((_recurrences_by(times, count, events) for count in counts), key=most_ns)
+    for excess_ns, is_slow in parts:
+        is_left = is_slow.copy()
+        for rhythm in found:
+            is_left[rhythm.events.cycles] = False
+        some = _events(excess_ns, is_left)
+        tried = (_recurrences_by(times, count, some, before=found) for count in counts)
+        found += max(tried, key=most_ns)
+    return found
 
 
 def _counts(steps: PhaseSteps) -> Sequence[Integers]:
@@ -210,12 +207,16 @@ def _counts(steps: PhaseSteps) -> Sequence[Integers]:
     return (numbers,) if np.array_equal(numbers, places) else (numbers, places)
 
 
-def _recurrences_by(times: StepTimes, count: Integers, events: Events) -> tuple[Recurrence, ...]:
-    steps, found = times.steps, list[Recurrence]()
-    while len(found) < MOST_RHYTHMS:
+def _recurrences_by(
+    times: StepTimes, count: Integers, events: Events, *, before: Sequence[Recurrence] | None = None
+) -> tuple[Recurrence, ...]:
+    """Return the rhythms of events by a count, beside those that were found ``before``, if any."""
+    steps, found, known = times.steps, list[Recurrence](), before or ()
+    while len(known) + len(found) < MOST_RHYTHMS:
         grid = count.astype(np.float64)
-        restarts = grid[_restarts(times, found)]
-        whole = _surest(steps, grid, events, is_further=bool(found))
+        restarts = grid[_restarts(times, [*known, *found])]
+        is_further = before is not None or bool(found)
+        whole = _surest(steps, grid, events, is_further=is_further)
         by_epoch = None
         if restarts.size:
             by_epoch = _surest(steps, grid, events, restarts=restarts, is_further=True)

@@ -239,6 +239,16 @@ def test_steps_that_are_slow_behind_loaders_that_are_set_up_are_a_matter_of_inpu
     assert only(run(RULE, job(duration_s, inside=starts))).cause == cause
 
 
+def test_steps_of_unequal_length_do_not_hide_the_rhythm_of_what_lies_between_them() -> None:
+    duration_s = np.random.default_rng(3).uniform(0.05, 0.8, 700)
+    found = only(run(RULE, job(duration_s, pause_s=dict.fromkeys(range(6, 700, 7), 0.5))))
+
+    assert found.title.startswith("A long pause follows every 7th training step")
+    assert known(found.measured) == pytest.approx(
+        100 * 100 * 0.495 / (duration_s.sum() + 100 * 0.5 + 600 * 0.005), rel=0.03
+    )
+
+
 def test_a_slow_start_is_no_part_of_a_rhythm() -> None:
     duration_s = np.roll(every(50, 500, 0.5), 1)
     found = only(run(RULE, job(duration_s)))
