@@ -82,8 +82,8 @@ def test_a_pause_does_not_explain_gpus_that_are_never_well_used() -> None:
     assert diagnosed(pause, low)["GPU-1"].symptom_of == ()
 
 
-@pytest.mark.parametrize("cause", [Cause.PERIODIC_SLOW_STEPS, Cause.SLOWING_DOWN])
-def test_slow_steps_at_random_are_a_fault_beside_rhythms_and_growth(cause: str) -> None:
+@pytest.mark.parametrize("cause", [Cause.PERIODIC_SLOW_STEPS, Cause.SLOWING_DOWN, Cause.LONG_PAUSE])
+def test_slow_steps_at_random_are_a_fault_beside_rhythms_pauses_and_growth(cause: str) -> None:
     slow = finding("STEP-1", Severity.WARNING, 0.2, cause=Cause.RANDOM_SLOW_STEPS)
 
     found = diagnosed(finding("PERIOD-1", Severity.WARNING, 0.3, cause=cause), slow)
