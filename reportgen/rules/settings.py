@@ -216,6 +216,7 @@ def _number(spec: ParamSpec, value: object) -> int | float | None:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    lowered = {item.lower(): item for item in known}
-    match = difflib.get_close_matches(name.strip().lower(), list(lowered), n=1, cutoff=0.5)
+    lowered, given = {item.lower(): item for item in known}, name.strip().lower()
+    match = [item for item in lowered if given and item.startswith(given)]
+    match += difflib.get_close_matches(given, list(lowered), n=1, cutoff=0.5)
     return f" (nearest: {lowered[match[0]]})" if match else ""

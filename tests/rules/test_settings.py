@@ -77,6 +77,7 @@ def test_actual_values_are_printed_in_the_order_of_declaration() -> None:
     [
         ("LowGPUUtilization.threshold_p59", "8", "nearest: threshold_p95"),
         ("LowGPUUtilisation.threshold_p95", "8", "nearest: LowGPUUtilization"),
+        ("LowGPU.threshold_p95", "8", "nearest: LowGPUUtilization"),
         ("threshold", "8", "RULE.PARAM=VALUE"),
         ("LowGPUUtilization.threshold_p95", "101", "from 0 to 100"),
         ("LowGPUUtilization.threshold_p95", "-1", "from 0 to 100"),
