@@ -77,11 +77,6 @@ def peak_of(name: str, *, n_multiprocessors: int | None = None) -> GpuPeak | Non
     )
 
 
-def known_gpus() -> tuple[GpuPeak, ...]:
-    """Return all rows of the table, in its order."""
-    return tuple({peak.name: peak for peak in _by_name().values()}.values())
-
-
 def _short(name: str) -> str:
     return " ".join(_MAKERS.sub("", name).split()).casefold()
 

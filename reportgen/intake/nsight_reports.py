@@ -21,7 +21,7 @@ from reportgen.profile import JobInfo, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
 from reportgen.storage import Location, ObjectInfo
-from reportgen.text import format_count
+from reportgen.text import format_count, plural
 
 MOST_PROCESSES = 256
 """Of one report: a machine has 16 GPUs at most, and each process costs a reading of the file."""
@@ -61,7 +61,7 @@ def report_parts(
             problems.remark(err.message, path=info.key)
             continue
         if n_copying:
-            said = "1 process" if n_copying == 1 else f"{format_count(n_copying)} processes"
+            said = plural(n_copying, "process", "processes")
             problems.remark(f"{said} used a GPU and ran no kernel: left out.", path=info.key)
         if len(processes) > MOST_PROCESSES:
             beyond = format_count(len(processes) - MOST_PROCESSES)

@@ -24,7 +24,7 @@ from reportgen.formats.wandb import WANDB_RUNS
 from reportgen.intake.listing import MAX_DEPTH, NOTHING, PICKLE, ClaimedObject, Listing
 from reportgen.plain_files import LINK
 from reportgen.storage import Location, ObjectInfo
-from reportgen.text import list_names
+from reportgen.text import list_names, plural
 
 _RECORDING = re.compile(r".*\.(?:nsys-rep|qdrep|qdstrm)")
 """Recordings of Nsight Systems: only ``nsys`` itself reads these; its exports of them are read."""
@@ -158,7 +158,7 @@ def _no_job(listing: Listing) -> LocationError:
     if listing.is_file:
         what = f"{path!r} is a file, not the folder of a job and not a kernel trace."
         return LocationError(what, hint=hint, path=path, is_file=True)
-    seen = "1 file" if len(objects) == 1 else f"{len(objects):,} files"
+    seen = plural(len(objects), "file")
     what = f"No profiler files under {path!r} ({seen} seen, none claimed)"
     links = [info.key for info in objects if info.problem == LINK]
     if links:
@@ -171,7 +171,7 @@ def _no_job(listing: Listing) -> LocationError:
 
 def _pickles(keys: Sequence[str], listing: Listing) -> LocationError:
     """Return the error that names pickles, and says why none was opened."""
-    are = "1 file is a pickle" if len(keys) == 1 else f"{len(keys):,} files are pickles"
+    are = plural(len(keys), "file is a pickle", "files are pickles")
     what = f"No profiler files under {listing.path!r}: {are}, probably memory snapshots."
     if listing.is_file:
         what = f"{listing.path!r} is a pickle, probably a memory snapshot."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from reportgen.pipeline.work import Measured
 from reportgen.profile import Clock, JobProfile, SourceNote
 from reportgen.report import Extent, join_extents
-from reportgen.text import format_count, list_names
+from reportgen.text import list_names, plural
 from reportgen.units import iso_utc
 
 _MOST_NAMED = 8
@@ -43,8 +43,8 @@ def notes_on_ranks(measured: Sequence[Measured]) -> list[SourceNote]:
     ranks = [part for part in measured if part.rank is not None and _has_events(part)]
     if not ranks:
         return []
-    traces = "trace was" if len(ranks) == 1 else "traces were"
-    read = f"{format_count(len(ranks))} kernel {traces} read: {_names(ranks)}."
+    were = plural(len(ranks), "kernel trace was", "kernel traces were")
+    read = f"{were} read: {_names(ranks)}."
     nodes = join_extents([part.extent for part in measured if part.rank is None])
     return [SourceNote(text=text) for text in (read, *_on_clocks(ranks, nodes))]
 
@@ -53,7 +53,7 @@ def _on_clocks(ranks: Sequence[Measured], nodes: Extent) -> Iterator[str]:
     """Yield which traces have no wall clock, or lie apart in time."""
     n_without = sum(part.clock is Clock.RELATIVE for part in ranks)
     if n_without:
-        have = "1 trace has" if n_without == 1 else f"{format_count(n_without)} traces have"
+        have = plural(n_without, "trace has", "traces have")
         yield f"{have} no wall clock: times are counted from the start of each trace."
         return
     late, early = max(ranks, key=_first_ns), min(ranks, key=_last_ns)
