@@ -15,6 +15,8 @@ NS_PER_S = 1_000_000_000
 NS_PER_MINUTE = 60 * NS_PER_S
 US_PER_S = 1_000_000
 S_PER_HOUR = 3_600
+LATEST_US = 9_200_000_000_000_000
+"""About the year 2261: int64 nanoseconds end there."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")

@@ -26,7 +26,6 @@ from reportgen.storage import (
 )
 from reportgen.units import iso_utc, seconds
 
-REPORT_FILE = "report.json"
 UNREADABLE = "Unreadable"
 _FOLDER, _PAGE = "profiler-report", "profiler-report.html"
 _RUN_AT_END = re.compile(r"[-_.](?:\d[\d\-_:.TZ]*|[0-9a-f]{8,40})$")
@@ -117,13 +116,13 @@ def _in_folder(place: str) -> Iterator[JobRow]:
         try:
             yield replace(_row(read_entry(Path(path)), folder, beside), version=version)
         except OSError as err:
-            yield _unreadable(folder, version, f"{REPORT_FILE}: {err.strerror or err}")
+            yield _unreadable(folder, version, f"{codec.FILE}: {err.strerror or err}")
 
 
 def _walk(place: str) -> Iterator[Found]:
     for folder, names, files in os.walk(place):
-        if REPORT_FILE in files:
-            path = os.path.join(folder, REPORT_FILE)  # noqa: PTH118  # of 10,000 folders
+        if codec.FILE in files:
+            path = os.path.join(folder, codec.FILE)  # noqa: PTH118  # of 10,000 folders
             try:
                 stat = os.lstat(path)
             except OSError:
@@ -141,7 +140,7 @@ def _in_bucket(place: str) -> Iterator[JobRow]:
     chosen = [
         info
         for info in infos
-        if PurePosixPath(info.key).name == REPORT_FILE and info.size_bytes <= MOST_BYTES
+        if PurePosixPath(info.key).name == codec.FILE and info.size_bytes <= MOST_BYTES
     ]
 
     def read(info: ObjectInfo) -> JobRow:

@@ -14,6 +14,7 @@ from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.formats.sagemaker.system_lines import RawRows
 from reportgen.intake.ticks import Rows, join_rows
 from reportgen.profile import Quality, Series
+from reportgen.units import LATEST_US, US_PER_S
 
 OUT_OF_MINUTE_S = 5.0
 """Beyond this a sample counts as outside its file's minute; real ones are a few seconds off."""
@@ -24,9 +25,6 @@ file of AWS's own tests spreads over 2.8 hours."""
 
 MOST_RATE = 1e15
 """Bytes or operations a second that no machine reaches: sums of damaged values would overflow."""
-
-_LATEST_S = 9.2e9
-"""About the year 2261: int64 nanoseconds end there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +109,7 @@ def _is_on_time(raw: RawRows, file: SystemFile, problems: Diagnostics) -> NDArra
     is_off = (after_s < -OUT_OF_MINUTE_S) | (after_s > file.length_s + OUT_OF_MINUTE_S)
     if not is_off.any():
         return ~is_off
-    is_stray = ~((np.abs(after_s) <= STRAY_S) & (np.abs(raw.time_s) < _LATEST_S))
+    is_stray = ~((np.abs(after_s) <= STRAY_S) & (np.abs(raw.time_s) < LATEST_US / US_PER_S))
     for rows, what in ((is_off & ~is_stray, ""), (is_stray, _STRAY)):
         n_off = int(np.count_nonzero(rows))
         problems.add(Quality.SAMPLES_OUT_OF_MINUTE, file.key, n_off, what=what)

@@ -22,10 +22,7 @@ from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
 from reportgen.rules.settings import checked_settings, select_rules
 from reportgen.store import load, save, saved_report
-from reportgen.units import NS_PER_US, US_PER_S
-
-_LATEST_US = 9_200_000_000_000_000
-"""About the year 2261: int64 nanoseconds end there."""
+from reportgen.units import LATEST_US, NS_PER_US, US_PER_S
 
 
 def make_from_aws(options: Options, watcher: Watcher) -> MadeReport | None:
@@ -133,7 +130,7 @@ def _ns(value: JsonValue, us_per_unit: int) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     time_us = value * us_per_unit
-    return round(time_us) * NS_PER_US if 0 <= time_us < _LATEST_US else None
+    return round(time_us) * NS_PER_US if 0 <= time_us < LATEST_US else None
 
 
 def _nodes(folder: AwsFolder) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from reportgen.report.model import Report
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import check_format, reading
 
+FILE = "report.json"
 FORMAT = 1
 _ID_LENGTH = 16
 _BESIDE = frozenset({"results", "contents", "timeline_data"})

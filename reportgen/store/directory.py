@@ -15,7 +15,7 @@ from reportgen.results import RuleId, RuleResult, timeline_file
 from reportgen.results import codec as result_codec
 
 OUTPUT_FOLDER = "profiler-report"
-REPORT_FILE = "report.json"
+REPORT_FILE = codec.FILE
 _ATTEMPTS = 3
 TIMELINE_FILE = timeline_file.FILE
 INPUT_FILE = "Input.sha256"

@@ -26,11 +26,8 @@ OUTPUT_SUMMARY = "profiler-report.md"
 OUTPUT_PAGE = "profiler-report.html"
 
 _SIGNS = {
-    OUTPUT_PAGE: b'name="generator" content="make-profiler-report',
-    "profiler-index.html": b'name="generator" content="make-profiler-report',
-    "profiler-comparison.html": b'name="generator" content="make-profiler-report',
-    "profiler-comparison.md": b"<!-- generator: make-profiler-report",
-    OUTPUT_SUMMARY: b"<!-- generator: make-profiler-report",
+    ".html": b'name="generator" content="make-profiler-report',
+    ".md": b"<!-- generator: make-profiler-report",
 }
 _HEAD_BYTES = 4096
 _PREFIX = ".profiler-report-"
@@ -69,8 +66,9 @@ def check_replaceable(
     if foreign is not None and not keeps_results:
         refuse(foreign, "is not a result of make-profiler-report")
     for name in writes:
-        if name in _SIGNS and (output / name).exists() and not is_made_by_us(output / name):
-            refuse(output / name, "was not made by make-profiler-report")
+        path = output / name
+        if path.suffix in _SIGNS and path.exists() and not is_made_by_us(path):
+            refuse(path, "was not made by make-profiler-report")
     if OUTPUT_NOTEBOOK in writes and not notebook_is_ours:
         refuse(output / OUTPUT_NOTEBOOK, "was edited since it was made, or is not ours")
 
@@ -113,7 +111,7 @@ def is_made_by_us(path: Path) -> bool:
         return False
     try:
         with path.open("rb") as stream:
-            return _SIGNS[path.name] in stream.read(_HEAD_BYTES)
+            return _SIGNS[path.suffix] in stream.read(_HEAD_BYTES)
     except OSError:
         return False
 

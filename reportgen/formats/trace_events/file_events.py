@@ -22,11 +22,9 @@ from reportgen.formats.trace_events.marks import Marks, match_marks
 from reportgen.formats.trace_events.rows import EventBatches, EventRows, MarkRows, Vocabulary
 from reportgen.formats.trace_events.runs import read_events
 from reportgen.profile import Quality
-from reportgen.units import NS_PER_US
+from reportgen.units import LATEST_US, NS_PER_US
 
 _RANK = re.compile(r"\d{1,7}", re.ASCII)
-_LATEST_US = 9_200_000_000_000_000
-"""About the year 2261: int64 nanoseconds end there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +111,8 @@ def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool
     metadata = file.taken.metadata
     base_us = metadata.base_at(rows.position)
     with np.errstate(invalid="ignore"):
-        is_usable = np.abs(rows.ts_us + base_us) < _LATEST_US
-        is_usable &= (rows.dur_us >= 0) & (rows.dur_us < _LATEST_US)
+        is_usable = np.abs(rows.ts_us + base_us) < LATEST_US
+        is_usable &= (rows.dur_us >= 0) & (rows.dur_us < LATEST_US)
     kept = slice(None) if is_usable.all() else is_usable
     phase = metadata.phases_at(rows.position, rows.pid, file.taken.pids, file.phases)
     start_ns = base_us[kept] * NS_PER_US + _nanoseconds(rows.ts_us[kept])
