@@ -64,11 +64,15 @@ def parse_instant(text: str) -> int:
     if _NUMBER.fullmatch(bare):  # Python reads 1783071060000 as a day of the year 1783
         raise ValueError(f"{bare} is too long for Unix seconds")
     try:
-        moment = datetime.fromisoformat(bare)
-        in_utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return (in_utc - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
+        return instant_of(datetime.fromisoformat(bare))
     except OverflowError as err:
         raise ValueError(str(err)) from err
+
+
+def instant_of(moment: datetime) -> int:
+    """Return a moment in ns; one that names no zone is in UTC."""
+    in_utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (in_utc - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
 
 
 def speedup_at_most(share_ratio: float) -> float | None:

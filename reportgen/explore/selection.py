@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reportgen.errors import ConfigError
 from reportgen.profile import SpanTable, TimeRange
 from reportgen.profile.spans import where_word
-from reportgen.units import NS_PER_S, NS_PER_US, parse_instant
+from reportgen.units import NS_PER_S, NS_PER_US, instant_of, parse_instant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,6 @@ Names = str | Iterable[str] | None
 """One name, several, or all; a name may be a pattern as for ``re.fullmatch``."""
 
 _Accepts = Callable[[str], bool]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FRAME_TEXT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d):(\d{1,6})")
 _SINCE_1970_US = 10**14
 """Microseconds from here on (March 1973) count from 1970: no job lasts three years."""
@@ -131,8 +130,7 @@ def _ns_of(instant: Instant, origin_us: int) -> int:
             return int(instant.astype(np.int64))
         return int(instant.astype("M8[us]").astype(np.int64)) * NS_PER_US
     if isinstance(instant, datetime):
-        moment = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
+        return instant_of(instant)
     has_clock = origin_us >= _CLOCK_US
     if isinstance(instant, int | np.integer) and not isinstance(instant, bool):
         time_us = int(instant)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen.arrays import Mask
 from reportgen.formats import Diagnostics, EventFile, printable
@@ -16,10 +14,9 @@ from reportgen.formats.private_names import masked
 from reportgen.intake.span_limits import ObservedExtent, belonging
 from reportgen.intake.span_store import SpanStore
 from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
-from reportgen.profile.spans import NUMBER_COLUMNS, code_type
+from reportgen.profile.spans import NUMBER_COLUMNS, Words, code_type
 
 _SAY_DUPLICATE = "{n} [event was|events were] there twice and [was|were] kept once"
-_Words = NDArray[np.signedinteger[Any]]
 
 
 def table_of(
@@ -56,7 +53,7 @@ def table_of(
     )
 
 
-def _sort_words(codes: Codes, column: _Words) -> tuple[tuple[str, ...], _Words]:
+def _sort_words(codes: Codes, column: Words) -> tuple[tuple[str, ...], Words]:
     """Return the words in use in alphabetical order, and the column as codes of them."""
     known = ["" if word is None else masked(printable(str(word))) for word in codes]
     words, new_codes = _coded(known, column)
@@ -65,19 +62,19 @@ def _sort_words(codes: Codes, column: _Words) -> tuple[tuple[str, ...], _Words]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Writers:
-    worker: _Words
-    source: _Words
+    worker: Words
+    source: Words
     workers: tuple[str, ...]
     sources: tuple[str, ...]
 
 
-def _writers_of(files: Sequence[EventFile], file: _Words) -> _Writers:
+def _writers_of(files: Sequence[EventFile], file: Words) -> _Writers:
     workers, worker = _coded([printable(item.claim.worker) for item in files], file)
     sources, source = _coded([str(item.claim.source) for item in files], file)
     return _Writers(worker=worker, source=source, workers=workers, sources=sources)
 
 
-def _coded(known: Sequence[str], column: _Words) -> tuple[tuple[str, ...], _Words]:
+def _coded(known: Sequence[str], column: Words) -> tuple[tuple[str, ...], Words]:
     is_used = np.zeros(len(known), dtype=np.bool_)
     is_used[column] = True
     words = sorted({known[code] for code in np.flatnonzero(is_used).tolist()})

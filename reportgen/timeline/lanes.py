@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Floats
 from reportgen.merging import joint_codes, order_of_codes, rows_by_code
 from reportgen.results.timeline_file import Family
 
 Times = NDArray[np.int64]
 Numbers = NDArray[np.int64]
 Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
 Given = NDArray[Any] | Callable[[], NDArray[Any]]
 """A column, or what makes it when it is needed: of many events each takes tens of MB."""
 
