@@ -28,13 +28,11 @@ FASTEST_PCT = 10
 """The percentile of the lengths of steps that stands for an undisturbed one."""
 LEAST_LOAD_TICKS = 10
 """The mean of fewer samples says little about a stretch of time."""
-FLAT_RATIO = usage.NETWORK_BUSY_PCT / 100
-"""A rate whose median in waits is so close to the mean of the same minutes is flat: the network
-goes on at its limit. Bursts and reading ahead leave the median of an unlimited rate far below. An
-earlier limit says nothing: networks of instances grow slower when their burst is used up."""
 STEADY_RATIO = 0.5
-"""Loaders that hardly compute and do not wait for the disk wait for the network: they receive at
-least half of that mean then, which holds what workers exchange in between as well."""
+"""Loaders that mostly rest, and do not wait for the disk, wait for the network if it delivers half
+as much then as in the same minutes, which hold what workers exchange as well. Bursts and reading
+ahead leave the rate far below. An earlier limit says nothing: networks of instances grow slower
+when their burst is used up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -746,6 +746,21 @@ def test_what_workers_exchange_is_no_input() -> None:
     assert loud(bursts) == [("DL-1", Cause.TOO_FEW_LOADERS)]
 
 
+@pytest.mark.parametrize(
+    ("rate_between", "cause"), [(220e6, Cause.NETWORK_INPUT), (230e6, Cause.TOO_FEW_LOADERS)]
+)
+def test_loaders_that_mostly_rest_wait_for_a_network_that_goes_on_meanwhile(
+    rate_between: float, cause: Cause
+) -> None:
+    # In waits 100 MB/s come, in the same minutes 196 or 204 MB/s; of 4 loaders 1.6 cores compute.
+    columns = {f"cpu{core}": [30.0] * 601 for core in range(8)}
+    columns["receive"] = [100e6, *[rate_between] * 4] * 120 + [100e6]
+    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
+    rows = training(wait_s=0.2, loaders=4, n_steps=200)
+
+    assert loud(run(RULE, replace(node(rows, cores=8), system=system))) == [("DL-1", cause)]
+
+
 def test_a_network_is_at_its_limit_in_the_minutes_of_the_waits_whatever_it_did_before() -> None:
     # For 100 s the loop needs 400 MB/s and waits for nothing, then 100 MB/s are all that comes.
     rows = [*training(n_steps=100, loaders=4)]

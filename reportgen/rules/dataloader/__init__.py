@@ -11,7 +11,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts import usage
-from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
+from reportgen.facts.input_load import STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS
 from reportgen.facts.loading_work import LEAST_WAITS
 from reportgen.profiler_config import ProfilingKind
@@ -28,9 +28,8 @@ CROWDED_RATIO = 1.25
 """With a quarter more loader processes than cores, they must take turns on used-up cores."""
 TURNS_RATIO = 2.0
 """Up to two processes per core make about as many batches as one would; more lose time to turns."""
-IDLE_RATIO, HARDLY_RATIO = 0.5, 0.25
-"""Loaders that compute less than half of their time wait for something else; below a quarter they
-hardly do anything but wait."""
+IDLE_RATIO = 0.5
+"""Loaders that compute less than half of their time wait for something else."""
 ALONE_RATIO = 0.25
 """One process whose loading is slow waits four times as long as any other, or longer (chosen): with
 the same loaders and data, all processes wait alike."""
@@ -190,10 +189,7 @@ def _cause_of(job: NodeLoaders, params: Params) -> Cause:
     has_room = n_loaders + job.n_processes <= load.n_cores
     if load.waits_for_disk and (work is None or is_idle):
         return Cause.IO_WAIT
-    # Of the threads of a process one reads at least; how many do is unknown.
-    each = 1 if job.has_processes else load.n_cores / max(job.n_processes, 1)
-    least_ratio = STEADY_RATIO if each * computing_ratio < HARDLY_RATIO else FLAT_RATIO
-    if is_idle and load.flat_ratio >= least_ratio:
+    if is_idle and load.flat_ratio >= STEADY_RATIO:
         return Cause.NETWORK_INPUT
     if _is_crowded(job, TURNS_RATIO) and (is_full or not is_idle):
         return Cause.TOO_MANY_LOADERS
