@@ -164,34 +164,20 @@ def _parts(
         SharePart(
             name=named(called.get(name, phase_words(name)), full_name),
             amount=shown_value(value, amount.unit) if amount else Shown(text=""),
-            written_pct=written_pct,
+            written_pct=round(pct, 1),
             exact=exactly(pct),
             width_pct=round(min(max(0.0, pct), 100.0), 3),
             colour=colour,
         )
-        for name, full_name, value, pct, written_pct, colour in zip(
+        for name, full_name, value, pct, colour in zip(
             names,
             full,
             amount.values if amount else none,
             pcts,
-            _written(pcts, names),
             inks_of(exhibit, names, exhibit.row_roles),
             strict=True,
         )
     ]
-
-
-def _written(pcts: Sequence[float], names: Sequence[str]) -> list[float]:
-    """Return shares with one decimal, as sentences and other tables write them.
-
-    Only the others, which no sentence quotes, take the difference to 100.
-    """
-    written = [round(pct, 1) for pct in pcts]
-    if _OTHERS in names and abs(sum(pcts) - 100) <= _WHOLE_PCT:
-        at = names.index(_OTHERS)
-        rest = round(100 - sum(written[:at] + written[at + 1 :]), 1)
-        written[at] = max(rest, 0.0)
-    return written
 
 
 def swatches_of(parts: Sequence[SharePart]) -> tuple[str, ...]:
@@ -245,7 +231,7 @@ def _others(small: Sequence[SharePart], kept: Sequence[SharePart]) -> SharePart:
     return SharePart(
         name=Shown(text=f"{_OTHERS} ({len(small)})" if is_counted else _REST),
         amount=Shown(text=""),
-        written_pct=sum(part.written_pct for part in small),
+        written_pct=round(pct, 1),
         exact=exactly(round(pct, 3)),
         width_pct=round(pct, 3),
         colour=Ink(hue=_OTHERS_HUE, index=sum(part.colour.hue == _OTHERS_HUE for part in kept)),

@@ -38,7 +38,11 @@ def test_large_parts_carry_their_share_and_small_ones_are_in_the_legend() -> Non
 @pytest.mark.parametrize(
     ("shares_pct", "written", "remark"),
     [
-        ({"a": 79.86, "b": 7.86, "c": 11.86, "others": 0.42}, [79.9, 7.9, 11.9, 0.3], ""),
+        (
+            {"a": 79.86, "b": 7.86, "c": 11.86, "others": 0.42},
+            [79.9, 7.9, 11.9, 0.4],
+            "Each share is rounded; together they are 100.1 %.",
+        ),
         ({"a": 50.06, "b": 49.94, "others": 0.0}, [50.1, 49.9, 0.0], ""),
         (
             {"idle": 56.338, "compute": 5.632, "overlap": 1.29, "comm": 36.615, "copy": 0.125},
