@@ -80,11 +80,12 @@ def run_as_nobody(*args: str | Path, cwd: Path, job: Path) -> Run:
 
 _AS_NOBODY = f"""
 import contextlib, io, os, sys, tempfile
-from reportgen.cli.command import _run, main
+from reportgen.cli.command import command, main
+from reportgen.cli.running import run_command
 _, job, *args = sys.argv
 with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
     sys.argv = ["", job, "--output", folder, "--format", "md", "--quiet"]
-    assert _run() == 0
+    assert run_command(command) == 0
 os.setgroups([])
 os.setgid({NOBODY})
 os.setuid({NOBODY})

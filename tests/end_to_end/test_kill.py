@@ -51,7 +51,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 _FORKS = """
 import os, signal, sys
 from pathlib import Path
-from reportgen.cli.command import _run
+from reportgen.cli.command import command
+from reportgen.cli.running import run_command
 
 first, second, output, template = sys.argv[1:]
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
@@ -64,7 +65,7 @@ def is_ours(event, args):
 
 def run(job):
     sys.argv = ["", job, "-o", output, "--format", "md", "--quiet"]
-    return _run()
+    return run_command(command)
 
 def killed_before(number, job):
     seen = 0
