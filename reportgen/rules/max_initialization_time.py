@@ -12,7 +12,7 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Instants
 from reportgen.facts.samples import count_where, sum_of, training_loop_ns
-from reportgen.facts.steps import Loop, loop_of, steps_of
+from reportgen.facts.steps import WARM_UP_STEPS, Loop, loop_of, steps_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind
@@ -36,6 +36,8 @@ COSTLY_S, COSTLY_RATIO = 150.0, 0.15
 worth a look if it is also a good part of the job."""
 LEAST_START_S = 5.0
 """No process imports its framework and opens its devices in less: this part is not to be won."""
+QUICK_PCT = 10
+"""One cycle of ten is as quick, or quicker: a few stops make the mean too long."""
 WORKED_RATIO = 0.5
 """GPUs at work for half of the time before the first step trained in it: its steps are lacking."""
 SUSTAINED_TICKS = 10
@@ -185,7 +187,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
     is_before = system.tick_ns < (training_loop_ns(spans) or (0, 0))[0]
     return NodeStart(
         is_unrecorded=bool(has_gpus and is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
-        begun_ns=_begun_ns(part),
+        begun_ns=_begun_ns(part, began_ns[:1] if has_gpus else began_ns[:0]),
         interval_ns=system.interval_ns or 0,
         loop=loop_of(spans),
         samples=Ends(first_ns=system.first_ns, last_ns=system.last_ns),
@@ -197,22 +199,28 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
     )
 
 
-def _begun_ns(part: NodeProfile) -> int | None:
+def _begun_ns(part: NodeProfile, worked_ns: Instants) -> int | None:
     """Return when the training of a node began, if the numbers of its steps can say it.
 
-    Steps before the first recorded one took as long as the others do, slow ones among them. A
-    counter that an earlier run began has no room for them since the first sample.
+    Steps before the first recorded one took as long as the others do, slow ones among them, or as
+    the quick ones, if the time since the first sample is too short for more. A counter that an
+    earlier run began has no room for them. Where steps ran unrecorded, the first work of GPUs,
+    (0,) or (1,), is theirs.
     """
-    steps = part.spans.training_steps()
+    steps, first_ns = part.spans.training_steps(), part.system.first_ns
     phases = {steps.phases[code] for code in np.unique(steps.phase).tolist()}
-    begun = [
-        int(item.start_ns[0]) - int(item.step[0]) * int(item.cycle_ns.mean())
-        for item in steps_of(part.spans)
-        if item.phase in phases and item.step[0] > NO_STEP
-    ]
-    first_ns = part.system.first_ns
-    earliest = min(begun, default=None)
-    return None if earliest is None or first_ns is None or earliest < first_ns else earliest
+    begun = list[int]()
+    for item in steps_of(part.spans):
+        n_before, start_ns = int(item.step[0]), int(item.start_ns[0])
+        if item.phase not in phases or n_before <= NO_STEP or first_ns is None:
+            continue
+        usual_ns = start_ns - n_before * int(item.cycle_ns.mean())
+        quick_ns = start_ns - n_before * int(np.percentile(item.cycle_ns, QUICK_PCT))
+        if quick_ns >= first_ns:
+            begun.append(max(usual_ns, first_ns))
+        if n_before > WARM_UP_STEPS:
+            begun += worked_ns.tolist()
+    return min(begun, default=None)
 
 
 def _ends(start_ns: Instants, end_ns: Instants) -> Ends:

@@ -209,6 +209,26 @@ def test_steps_that_were_not_recorded_were_slow_as_often_as_the_others() -> None
     assert found.measured == pytest.approx(150, abs=2)
 
 
+def test_stops_that_leave_no_room_for_earlier_steps_do_not_make_the_start_long() -> None:
+    """250 steps of 1 s ran before; a stop of 100 s makes the mean of those recorded 2 s."""
+    rows = step_rows([1.0] * 100, start_s=START_S + 260, first=250)
+    rows = [
+        (*row[:2], *(at_s + 100 * (at >= 50) for at_s in row[2:4]), row[4])
+        for at, row in enumerate(rows)
+    ]
+    assert finding(run(RULE, node(rows, cores=1, duration_s=700)), "INIT-1") is None
+
+
+@pytest.mark.parametrize(("first", "is_told"), [(20, False), (0, True)])
+def test_gpus_that_worked_before_the_first_recorded_step_ran_the_earlier_ones(first, is_told):
+    """They work for 30 s, and pause for long before the window."""
+    part = started_after(500.0, loop_s=300, first=first)
+    use = [95.0 if 20 <= tick < 80 or tick >= 1000 else 0.0 for tick in range(1600)]
+    found = finding(run(RULE, replace(part, system=system_table({"gpu0": use}))), "INIT-1")
+
+    assert (found is not None) is is_told
+
+
 def fed(received: float | None, read: float | None, *, init_s: int = 100, loop_s: int = 50):
     """Return a node with these rates in bytes/s before its first step, a tenth of them after."""
     columns = {"cpu0": [10.0] * (init_s + loop_s)}
