@@ -216,7 +216,7 @@ def test_stops_that_leave_no_room_for_earlier_steps_do_not_make_the_start_long()
         (*row[:2], *(at_s + 100 * (at >= 50) for at_s in row[2:4]), row[4])
         for at, row in enumerate(rows)
     ]
-    assert finding(run(RULE, node(rows, cores=1, duration_s=700)), "INIT-1") is None
+    assert finding(run(RULE, node(rows, cores=1, duration_s=480)), "INIT-1") is None
 
 
 @pytest.mark.parametrize(("first", "is_told"), [(20, False), (0, True)])
