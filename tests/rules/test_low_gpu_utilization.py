@@ -366,6 +366,16 @@ def test_rests_of_less_than_a_tenth_of_the_time_are_a_reading(n_idle, severity) 
     assert found.severity is severity
 
 
+def test_rests_that_are_a_reading_do_not_hide_that_gpus_are_short_of_work() -> None:
+    values = ([95.0, 60.0] * 46 + [0.0] * 8) * 4 + [95.0]
+    result = run(RULE, node(gpu0=values), **SMALL)
+
+    assert [(found.id, found.severity) for found in result.findings] == [
+        ("GPU-2", Severity.INFO),
+        ("GPU-4", Severity.WARNING),
+    ]
+
+
 @pytest.mark.parametrize(("level", "is_told"), [(77.0, False), (75.0, True)])
 def test_gpus_that_miss_a_tenth_of_their_usual_use_wait_for_something(level, is_told) -> None:
     # The 75th percentile is 95; half of the samples are lower by 18 or 20 points.

@@ -101,9 +101,10 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
         yield _stopped(ended, used, len(gpus))
     if low:
         yield _under_used(low, used, params)
-    if swings:
-        yield _swinging(swings, used, params)
-    if not low and not swings and not any(node.has_events for node in nodes):
+    swinging = _swinging(swings, used, params) if swings else None
+    yield swinging
+    is_named = bool(low) or (swinging and swinging.severity is not results.Severity.INFO)
+    if not is_named and not any(node.has_events for node in nodes):
         yield _short_of_work(used)
 
 
