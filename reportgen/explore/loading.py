@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Instants, Integers, Mask
 from reportgen.explore.statistics import STEP
-from reportgen.facts.loader import INITIALIZE, asking_processes, loaders_of, too_many_steps
+from reportgen.facts.loader import INITIALIZE, lives_of
 from reportgen.facts.trend import MEDIAN_FACTOR
+from reportgen.merging import rows_by_code
 from reportgen.profile.spans import LOADER_PROCESS, TENSORFLOW_FETCH
 
 if TYPE_CHECKING:
     import pandas as pd
 
+UNRECORDED_FACTOR = 3
+"""More than this many times the usual number of steps between two waits: waits of some steps were
+not recorded (docs/rules.md, Slow batches)."""
 OUTLIER_FACTOR = float(MEDIAN_FACTOR)
 _ASKED = ["node_id", "asked_by"]
 _CHAIN = [*_ASKED, "kind", "loader"]
@@ -121,7 +126,9 @@ def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> p
         many steps began in between for one batch, so other calls were not recorded.
     """
     calls = waits(frame)
-    calls["asked_by"] = asking_processes(*(calls[name].to_numpy() for name in ("pid", "worker_id")))
+    calls["asked_by"] = _asking_processes(
+        *(calls[name].to_numpy() for name in ("pid", "worker_id"))
+    )
     calls["kind"] = calls["framework_metric"].where(calls["process"] != TENSORFLOW_FETCH, "")
     calls["loader"] = _loaders(frame, calls)
     calls = calls.sort_values([*_ASKED, "start_time_us", "end_time_us"], ignore_index=True)
@@ -141,12 +148,12 @@ def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> p
 
 
 def _loaders(frame: pd.DataFrame, calls: pd.DataFrame) -> NDArray[np.int64]:
-    """Return (n,) which loader of its node made the batch of each call: ``facts.loaders_of``."""
+    """Return (n,) which loader of its node made the batch of each call: ``_loaders_of``."""
     lives, set_up = worker_times(frame), initialization_times(frame)
     found = np.zeros(len(calls), dtype=np.int64)
     for node, rows in calls.groupby("node_id", sort=False):
         of_node = lives[lives["node_id"] == node]
-        found[calls.index.get_indexer(rows.index)] = loaders_of(
+        found[calls.index.get_indexer(rows.index)] = _loaders_of(
             (rows["pid"].to_numpy(), rows["start_time_us"].to_numpy()),
             tuple(of_node[name].to_numpy() for name in ("pid", "start_time_us", "end_time_us")),
             set_up.loc[set_up["node_id"] == node, "start_time_us"].to_numpy(),
@@ -207,3 +214,50 @@ def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
 def _listed(values: pd.Series) -> str:
     """List the distinct values; a loader for training and one for validation may differ."""
     return ", ".join(str(value) for value in sorted(values.unique().tolist(), key=str))
+
+
+def _asking_processes(pid: Integers, worker_id: Integers) -> Integers:
+    """Return (n,) which process of a training worker asked in each wait, -1 for its only one.
+
+    PyTorch's hook writes a wait under the process id of the loader process that had made the
+    batch: where a loader process is named, the ids are not those of who asked.
+    """
+    return np.where(worker_id >= 0, -1, pid)
+
+
+def _loaders_of(
+    calls: tuple[Integers, Instants],
+    lives: tuple[Integers, Instants, Instants],
+    set_up: Instants,
+) -> Integers:
+    """Return (n,) which of the loaders that live side by side made the batch of each wait.
+
+    A loader is the loader processes that began after the same set-up. One that begins after
+    another has ended goes on in its place, as in the next epoch; persistent ones of training and
+    validation live side by side. 0 is the only one, and where no process is known.
+
+    Args:
+        calls: (n,) process id that was written with each wait, and its start.
+        lives: (m,) process id, start and end of each loader process.
+        set_up: when iterators were set up.
+    """
+    pid, started, ended = lives
+    number = np.searchsorted(np.sort(set_up), started, side="right")
+    place, busy_until = dict[int, int](), list[int]()
+    for code, processes in sorted(rows_by_code(number), key=lambda one: int(started[one[1]].min())):
+        begins, ends = int(started[processes].min()), int(ended[processes].max())
+        free = [at for at, until in enumerate(busy_until) if until <= begins]
+        place[code] = free[0] if free else len(busy_until)
+        busy_until[place[code] : place[code] + 1] = [ends]
+    life = lives_of(calls, (pid, started))
+    places = np.array([*(place[code] for code in number.tolist()), 0], dtype=np.int64)
+    return places[life]
+
+
+def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
+    """Return where unusually many steps between two waits show that waits were not recorded.
+
+    The usual number is the median of those of ``n_steps`` that are marked by ``is_usual``.
+    """
+    usual = max(float(np.median(n_steps[is_usual])), 1.0) if is_usual.any() else np.inf
+    return np.asarray(n_steps > UNRECORDED_FACTOR * usual)

@@ -38,9 +38,6 @@ RECORDED_RATIO = 0.9
 mean; a few are missing at the ends of every recording."""
 EARLY_RATIO = 0.75
 """Where three quarters of the waiting lie in the first quarter of the loop, it wears off."""
-UNRECORDED_FACTOR = 3
-"""More than this many times the usual number of steps between two waits: waits of some steps were
-not recorded (docs/rules.md, Slow batches)."""
 LEAST_SECONDS = 10
 """SageMaker judges after more than ten busy seconds (docs/rules.md, Dataloader)."""
 SECONDS_PER_MINUTE = 60
@@ -150,15 +147,6 @@ def _outermost(spans: SpanTable, in_tensorflow: Mask) -> Mask:
     return mask
 
 
-def asking_processes(pid: Integers, worker_id: Integers) -> Integers:
-    """Return (n,) which process of a training worker asked in each wait, -1 for its only one.
-
-    PyTorch's hook writes a wait under the process id of the loader process that had made the
-    batch: where a loader process is named, the ids are not those of who asked.
-    """
-    return np.where(worker_id >= 0, -1, pid)
-
-
 def lives_of(calls: tuple[Integers, Instants], lives: tuple[Integers, Instants]) -> Integers:
     """Return (n,) the place of the loader process that made the batch of each wait, -1 if unknown.
 
@@ -172,44 +160,6 @@ def lives_of(calls: tuple[Integers, Instants], lives: tuple[Integers, Instants])
         last = np.searchsorted(started[in_order], calls[1][asked], side="right") - 1
         found[asked] = np.where(last >= 0, in_order[np.maximum(last, 0)], -1)
     return found
-
-
-def loaders_of(
-    calls: tuple[Integers, Instants],
-    lives: tuple[Integers, Instants, Instants],
-    set_up: Instants,
-) -> Integers:
-    """Return (n,) which of the loaders that live side by side made the batch of each wait.
-
-    A loader is the loader processes that began after the same set-up. One that begins after
-    another has ended goes on in its place, as in the next epoch; persistent ones of training and
-    validation live side by side. 0 is the only one, and where no process is known.
-
-    Args:
-        calls: (n,) process id that was written with each wait, and its start.
-        lives: (m,) process id, start and end of each loader process.
-        set_up: when iterators were set up.
-    """
-    pid, started, ended = lives
-    number = np.searchsorted(np.sort(set_up), started, side="right")
-    place, busy_until = dict[int, int](), list[int]()
-    for code, processes in sorted(rows_by_code(number), key=lambda one: int(started[one[1]].min())):
-        begins, ends = int(started[processes].min()), int(ended[processes].max())
-        free = [at for at, until in enumerate(busy_until) if until <= begins]
-        place[code] = free[0] if free else len(busy_until)
-        busy_until[place[code] : place[code] + 1] = [ends]
-    life = lives_of(calls, (pid, started))
-    places = np.array([*(place[code] for code in number.tolist()), 0], dtype=np.int64)
-    return places[life]
-
-
-def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
-    """Return where unusually many steps between two waits show that waits were not recorded.
-
-    The usual number is the median of those of ``n_steps`` that are marked by ``is_usual``.
-    """
-    usual = max(float(np.median(n_steps[is_usual])), 1.0) if is_usual.any() else np.inf
-    return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

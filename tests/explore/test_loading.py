@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -228,3 +229,11 @@ def test_with_loader_workers_the_batch_time_is_that_of_a_batch(tmp_path: Path) -
     # Each of the four workers makes a batch in 4 s; training asks for one each second.
     assert loading.only_batches(times)["batch_time_s"].tolist() == [1.0] * 14
     assert times.loc[times["is_epoch_gap"], "batch_time_s"].tolist() == [32.0]
+
+
+def test_steps_that_began_without_a_recorded_wait_are_seen_by_their_number() -> None:
+    n_steps = np.array([1, 1, 3, 4, 9])
+    is_usual = np.array([True, True, True, True, False])
+
+    assert loading.too_many_steps(n_steps, is_usual).tolist() == [False, False, False, False, True]
+    assert not loading.too_many_steps(n_steps, np.zeros(5, dtype=bool)).any()

@@ -12,7 +12,6 @@ from reportgen.facts.loader import (
     busy_seconds,
     loader_rows,
     loads_as_usual,
-    too_many_steps,
     waiting_of,
     waits_of,
 )
@@ -58,14 +57,6 @@ def test_what_nobody_recorded_is_no_part_of_the_loop_but_a_wait_in_it_is() -> No
     (found,) = waiting_of(table(rows), unrecorded=unknown)
 
     assert (found.loop_ns, found.waited_ns) == (6_000_000_000, 2_000_000_000)
-
-
-def test_steps_that_began_without_a_recorded_wait_are_seen_by_their_number() -> None:
-    n_steps = np.array([1, 1, 3, 4, 9])
-    is_usual = np.array([True, True, True, True, False])
-
-    assert too_many_steps(n_steps, is_usual).tolist() == [False, False, False, False, True]
-    assert not too_many_steps(n_steps, np.zeros(5, dtype=bool)).any()
 
 
 def test_a_process_counts_once_in_a_second_and_nodes_are_not_added_up() -> None:
