@@ -141,7 +141,7 @@ def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> p
     is_gap = _set_up_between(initialization_times(frame), calls, before_us)
     n_between = groups["place"].diff()
     is_next = n_between.notna().to_numpy()
-    is_gap |= is_next & too_many_steps(n_between.fillna(0).to_numpy(dtype=np.int64), is_next)
+    is_gap |= is_next & _too_many_steps(n_between.fillna(0).to_numpy(dtype=np.int64), is_next)
     calls["is_epoch_gap"] = is_gap
     calls["is_unrecorded"] = _unrecorded(calls, framework)
     return calls.drop(columns=["asked_by", "kind", "loader", "place"])
@@ -190,7 +190,7 @@ def _unrecorded(calls: pd.DataFrame, framework: pd.DataFrame | None) -> NDArray[
         at = np.searchsorted(step_us, rows["start_time_us"])
         n_steps = np.diff(at, prepend=at[:1])
         usual = is_usual[rows.index]
-        found[rows.index] = usual & too_many_steps(n_steps, usual)
+        found[rows.index] = usual & _too_many_steps(n_steps, usual)
     return found
 
 
@@ -254,7 +254,7 @@ def _loaders_of(
     return places[life]
 
 
-def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
+def _too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
     """Return where unusually many steps between two waits show that waits were not recorded.
 
     The usual number is the median of those of ``n_steps`` that are marked by ``is_usual``.

@@ -235,5 +235,5 @@ def test_steps_that_began_without_a_recorded_wait_are_seen_by_their_number() -> 
     n_steps = np.array([1, 1, 3, 4, 9])
     is_usual = np.array([True, True, True, True, False])
 
-    assert loading.too_many_steps(n_steps, is_usual).tolist() == [False, False, False, False, True]
-    assert not loading.too_many_steps(n_steps, np.zeros(5, dtype=bool)).any()
+    assert loading._too_many_steps(n_steps, is_usual).tolist() == [False, False, False, False, True]
+    assert not loading._too_many_steps(n_steps, np.zeros(5, dtype=bool)).any()
