@@ -299,6 +299,7 @@ class NodeWaits:
     waits: Union
 
 
+@fact
 def long_waits_of(part: NodeProfile) -> NodeWaits:
     """Return when workers of a node wait for data, waits below a tenth of a step left out."""
     waits, steps = loading_of(part.spans), part.spans.steps()
@@ -306,7 +307,7 @@ def long_waits_of(part: NodeProfile) -> NodeWaits:
     long = waits.where(waits.duration_ns >= least_ns)
     return NodeWaits(
         node=part.node,
-        start_ns=_starts_of(steps, int(steps.worker.min(initial=0))),
+        start_ns=np.sort(steps.start_ns[steps.worker == steps.worker[:1]]),
         waits=union_of(long.start_ns, long.end_ns),
     )
 
@@ -346,13 +347,13 @@ def is_waiting(
     own = next((item.start_ns for item in every if item.node == node), NOTHING.start_ns)
     waits = _waits_seen_from(own, every)
     if is_between and own.size:
-        slow, usual = ((_begun_ns(own, edges[0]), edges[1]) for edges in (slow, usual))
+        slow, usual = ((_step_start_ns(own, edges[0]), edges[1]) for edges in (slow, usual))
     usual_ns = float(np.median(covered_each(waits, *usual))) if usual[0].size else 0.0
     waited_ns = np.maximum(covered_each(waits, *slow) - usual_ns, 0)
     return bool(waited_ns.sum() >= MOSTLY_RATIO * extra_ns > 0)
 
 
-def _begun_ns(start_ns: Instants, at_ns: Instants) -> Instants:
+def _step_start_ns(start_ns: Instants, at_ns: Instants) -> Instants:
     """Return (n,) when the last step before each instant began, itself where there is none."""
     last = np.searchsorted(start_ns, at_ns, side="right") - 1
     return np.where(last >= 0, start_ns[np.maximum(last, 0)], at_ns)

@@ -268,9 +268,10 @@ def most_unused_ratio(
     another one each time, within a tick as well. Those that one process drives all wait for it at
     once: while one of them works, it does not. ``None`` without GPUs, or with too few samples.
     """
-    unused_pct, n_gpus = totals_of(_unused_pct(system), system.n_ticks)
+    columns = list(_unused_pct(system))
+    unused_pct, n_gpus = totals_of(columns, system.n_ticks)
     if is_one_process:
-        unused_pct = np.fmin.reduce(list(_unused_pct(system)))
+        unused_pct = np.fmin.reduce(columns)
     known = np.minimum(unused_pct, _outside_pct(system, outside))[n_gpus > 0]
     return float(known.mean()) / 100 if known.size >= LEAST_LONG else None
 

@@ -12,12 +12,13 @@ from reportgen.facts.loader import (
     busy_seconds,
     loader_rows,
     loads_as_usual,
+    long_waits_of,
     waiting_of,
     waits_of,
 )
 from reportgen.merging import max_by_key
 from reportgen.profile import SpanTable
-from tests.builders import START_S, ns, span_table
+from tests.builders import START_S, node_profile, ns, span_table
 from tests.rules.framework_jobs import step_rows
 
 
@@ -83,3 +84,11 @@ def test_a_wait_is_out_of_the_ordinary_where_it_exceeds_those_for_first_batches(
     assert loads_as_usual(table(often), np.array(starts), np.array(ends))[2], "it takes that often"
     ends[1] = starts[1] + 500_000_000
     assert loads_as_usual(table(rows), np.array(starts), np.array(ends))[1]
+
+
+def test_the_steps_that_go_with_waits_are_those_of_a_worker_that_has_any() -> None:
+    rows = [
+        ("DataLoaderIter", "It::GetNext", START_S, START_S + 0.5, {"worker": "algo-1-26"}),
+        *step_rows([0.3] * 4, worker="algo-1-27"),
+    ]
+    assert long_waits_of(node_profile(rows=rows)).start_ns.size == 4
