@@ -168,7 +168,8 @@ def explains(cause: Finding, symptom: Finding) -> bool:
 
 
 def _may_explain(cause: Finding, symptom: Finding) -> bool:
-    # Work between steps is a fault by what lies behind every step: pauses and rhythms are left out.
+    # Work between steps is a fault by what lies behind every step: pauses, rhythms and copies are
+    # left out.
     is_work = symptom.cause == Cause.WORK_BETWEEN_STEPS and symptom.severity is not Severity.INFO
     # An unknown cost explains nothing that has one.
     is_unknown = cause.estimate is None and symptom.estimate is not None
@@ -178,7 +179,7 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO
         and not is_unknown
-        and not (is_work and cause.cause in _STEPS)
+        and not (is_work and cause.cause in _STEPS | _COPIES)
         and not (is_of_a_place and _is_elsewhere(symptom, cause))
         and not (symptom.id == "IDLE-5" and cause.cause in _STOPS)
         and symptom.id not in _BY_PROFILES

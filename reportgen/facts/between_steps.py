@@ -3,13 +3,14 @@
 PyTorch's hooks end a step before the optimizer runs. Kernels of the optimizer between steps are
 training; work of the script, such as logging or metrics, leaves the GPUs idle. The interval of a
 sample holds some of both, but not always equally much of each: the use of the GPUs, as a sum of
-the use in steps and the use between them, separates the two.
+the use in steps and the use between them, separates the two. A host that runs ahead of the GPUs
+waits for them between steps before it works: then GPUs idle only in the last part of that time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -38,6 +39,8 @@ IN_DOUBT_RATIO = 0.05
 are not exactly simultaneous."""
 SURE_WITHIN = 0.2
 """The idleness of the GPUs between steps is known if its standard error is below a fifth."""
+LATE_RATIOS = tuple(tenth / 10 for tenth in range(1, 10))
+"""Last parts of the time between steps that are tried: GPUs may idle in one of them only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,13 +194,15 @@ class IdleBetween:
 
     Samples that hold a whole cycle each differ by chance more than by what they hold, which makes
     any difference look smaller; so does a fit that explains less than half of what is seen.
-    ``is_sure``: whether nothing of this kind is in doubt.
+    ``is_sure``: whether nothing of this kind is in doubt. ``late_ratio``: the last part of the time
+    between steps in which alone they do less.
     """
 
     ratio: float
     at_most_ratio: float
     unexplained: float
     is_sure: bool
+    late_ratio: float = 1.0
 
     @property
     def undiluted_ratio(self) -> float:
@@ -212,7 +217,39 @@ class IdleBetween:
 
 def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     """Return how idle GPUs are between steps; ``None`` if samples do not say."""
-    return _idle_of(part, list(_unions(part.spans, copies_apart=False)))
+    idle = _idle_of(part, list(_unions(part.spans)))
+    if idle is None or idle.is_sure:
+        return idle
+    late = [_idle_late(part, ratio) for ratio in LATE_RATIOS]
+    best = min((fit for fit in late if fit), key=lambda fit: fit.unexplained, default=idle)
+    return best if best.unexplained < TWICE_AS_WELL * idle.unexplained else idle
+
+
+def _idle_late(part: NodeProfile, last_ratio: float) -> IdleBetween | None:
+    """Return how idle GPUs are if they work until a last part of the time between steps."""
+    unions, early_ns, late_ns = [], 0, 0
+    for loop, steps, *others, early in _unions(
+        part.spans, lambda times, _: _last_part(times, last_ratio)
+    ):
+        unions.append((loop, join([steps, early]), *others))
+        early_ns += early.length_ns
+        late_ns += loop.length_ns - sum(union.length_ns for union in (steps, *others, early))
+    idle = _idle_of(part, unions)
+    if idle is None or not idle.is_sure:
+        return None
+    late_ratio = late_ns / max(late_ns + early_ns, 1)
+    return replace(
+        idle,
+        ratio=idle.ratio * late_ratio,
+        at_most_ratio=idle.at_most_ratio * late_ratio,
+        late_ratio=late_ratio,
+    )
+
+
+def _last_part(times: StepTimes, ratio: float) -> Union:
+    steps = times.steps
+    last_ns = (ratio * (steps.next_ns - steps.end_ns)).astype(np.int64)
+    return union_of(steps.next_ns - last_ns, steps.next_ns)
 
 
 def idle_in_copies_of(part: NodeProfile) -> IdleBetween | None:
@@ -220,7 +257,8 @@ def idle_in_copies_of(part: NodeProfile) -> IdleBetween | None:
 
     Where the rest between steps is the GPUs' work, as that of the optimizer, both together hide it.
     """
-    return _idle_of(part, list(_unions(part.spans, copies_apart=True)))
+    unions = _unions(part.spans, lambda times, waits: union_of(*_copies_ns(times, waits)))
+    return _idle_of(part, list(unions))
 
 
 def _idle_of(part: NodeProfile, unions: Sequence[tuple[Union, ...]]) -> IdleBetween | None:
@@ -264,12 +302,14 @@ def drives_several_gpus(part: NodeProfile) -> bool:
     return 0 < n_workers < sum(1 for _ in in_use(part.system))
 
 
-def _unions(spans: SpanTable, *, copies_apart: bool) -> Iterator[tuple[Union, ...]]:
+def _unions(
+    spans: SpanTable, judged: Callable[[StepTimes, Union], Union] | None = None
+) -> Iterator[tuple[Union, ...]]:
     """Yield the loop of each worker, and its parts in which GPUs may be used differently.
 
     They are the steps of the phase behind whose steps most lies, those of other phases, ends of
-    steps, slow steps, slow pauses and waits; ``copies_apart`` also what lies between steps and is
-    no copy.
+    steps, slow steps, slow pauses and waits. If only a part of the rest is ``judged``, which takes
+    the steps of a phase and the waits, what else lies between steps is one more.
     """
     groups = groupby(step_times_of(spans), key=lambda times: times.steps.worker)
     for worker, group in groups:
@@ -279,11 +319,12 @@ def _unions(spans: SpanTable, *, copies_apart: bool) -> Iterator[tuple[Union, ..
         main, *_ = parts[0]
         whole, tail, *slow = (join(unions) for unions in zip(*parts, strict=True))
         loop = union_of(whole.start_ns[:1], whole.end_ns[-1:])
+        loop = minus(loop, phases[0].steps.skipped)
         steps = (minus(minus(union, slow[0]), tail) for union in (main, minus(whole, main)))
         parts_of_loop = [*(minus(part, waits) for part in (*steps, tail, *slow)), waits]
-        if copies_apart:
-            copies = join([union_of(*_copies_ns(times, waits)) for times in phases])
-            parts_of_loop.append(minus(loop, join([*parts_of_loop, copies])))
+        if judged is not None:
+            wanted = [judged(times, waits) for times in phases]
+            parts_of_loop.append(minus(loop, join([*parts_of_loop, *wanted])))
         yield (loop, *parts_of_loop)
 
 
@@ -337,8 +378,8 @@ def _fit(
     is_usual = np.sum(others[2:4], axis=0)[is_inside] == 0
     varies = float(seen[is_usual].var()) if is_usual.sum() >= LEAST_TICKS else 0.0
     of_usual = float(missed[is_usual].mean()) / varies if varies else 1.0
-    of_loop, main, other, *_ = unions[0]
-    cycle_ns = of_loop.length_ns / max(main.start_ns.size + other.start_ns.size, 1)
+    of_loop, _, _, ends, *_ = unions[0]
+    cycle_ns = of_loop.length_ns / max(ends.start_ns.size, 1)
     # GPUs that do more between steps than in them lag behind the host: when they idle is unknown.
     lags = found[1] > (1 + IN_DOUBT_RATIO) * found[0]
     is_explained = max(unexplained, of_usual) < UNEXPLAINED_BELOW

@@ -20,7 +20,7 @@ from reportgen.facts.samples import (
 )
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.memo import fact
-from reportgen.units import NS_PER_MINUTE
+from reportgen.units import NS_PER_S
 
 IDLE_BELOW_PCT = 10
 """A GPU below this idles; SageMaker's rules have the same default (docs/rules.md)."""
@@ -36,15 +36,14 @@ SHORT_FROM_RATIO = 0.1
 """GPUs that leave a tenth of their time unused are short of work, also where samples do not show
 when and why. They are rarely read as 100 %, and rest while a job logs and saves (chosen: those of
 healthy jobs leave up to 8 % unused)."""
-LEAST_INSIDE, AS_USUAL_RATIO = 10, 0.95
-"""GPUs work on in a pause of the host if so many samples show as much use as elsewhere: samples
-scatter by a few points."""
+LEAST_INSIDE = 10
+"""From so many samples inside pauses of the host on, they say what GPUs do there."""
 LEAST_JUDGED = 60
 """More samples than this are judged: half a minute at SageMaker's usual interval, three of them
 above a 95th percentile. SageMaker's rules wait for 1,000, which a job of eight minutes has not."""
-LEAST_LONG, LONG_NS = 20, 10 * NS_PER_MINUTE
-"""More samples than this are judged as well if they span so long, as W&B's or those of a minute
-each: what a GPU does takes time to see, not samples."""
+LEAST_LONG, LONG_NS = 20, 30 * NS_PER_S
+"""More samples than this are judged as well if they span half a minute too, as W&B's or those of
+five seconds each: what a GPU does takes time to see, not samples."""
 RESTING_RATIO = 0.2
 LEAST_WORK_PCT = 5.0
 """Cores rest at less than a fifth of their usual use: the rest is the system and its profilers.
@@ -276,37 +275,30 @@ def most_unused_ratio(
     return float(known.mean()) / 100 if known.size >= LEAST_LONG else None
 
 
-def works_on(system: SystemTable, windows: Union) -> bool:
-    """Return whether GPUs work in some windows as much as in the rest of their time at work.
-
-    Then the host only catches up with them there. Unknown, and ``False``, where samples are fewer
-    than ``LEAST_INSIDE``, or further apart than twice the usual length of a window.
-    """
-    length_ns = windows.end_ns - windows.start_ns
-    interval_ns = system.interval_ns or 0
-    if not length_ns.size or interval_ns > 2 * float(np.median(length_ns)):
-        return False
-    is_inside = overlaps_any(system.tick_ns, system.tick_ns, windows.start_ns, windows.end_ns)
-    is_outside, ratios = while_at_work(system) & ~is_inside, []
-    for use in in_use(system):
-        inside, outside = present_values(use[is_inside]), present_values(use[is_outside])
-        if inside.size < LEAST_INSIDE or not outside.size or not outside.mean():
-            return False
-        ratios.append(float(inside.mean() / outside.mean()))
-    return min(ratios, default=0.0) >= AS_USUAL_RATIO
-
-
 def most_lost_ratio(system: SystemTable, pauses: Union) -> float:
     """Return the most that pauses of the host cost, as a share of the time, 0-1.
 
-    It is what GPUs leave unused, and nothing where they work on. Those that are short of work may
-    idle later, when they have done what the host launched before.
+    It is what GPUs leave unused in all, and less where they work on in the pauses, so that the host
+    only catches up with them: what the GPU that does least does less than usual. Those that are
+    short of work may idle later, when they have done what the host launched before. Samples further
+    apart than twice the usual length of a pause do not show it.
     """
     most_ratio = most_unused_ratio(system)
     if most_ratio is None:
         return 1.0
-    is_short = (unused_ratio(system) or 0.0) >= SHORT_FROM_RATIO
-    return most_ratio if is_short or not works_on(system, pauses) else 0.0
+    is_coarse = (system.interval_ns or 0) > 2 * float(np.median(pauses.end_ns - pauses.start_ns))
+    if is_coarse or (unused_ratio(system) or 0.0) >= SHORT_FROM_RATIO:
+        return most_ratio
+    is_inside = overlaps_any(system.tick_ns, system.tick_ns, pauses.start_ns, pauses.end_ns)
+    is_work = while_at_work(system)
+    less = []
+    for use in in_use(system):
+        outside = present_values(use[is_work & ~is_inside])
+        if present_values(use[is_inside]).size < LEAST_INSIDE or not outside.any():
+            return most_ratio
+        less.append(1 - use[is_inside] / outside.mean())
+    lost = np.nansum(np.clip(np.fmax.reduce(less), 0, 1)) if less else 0.0
+    return min(most_ratio, float(lost) / max(int(is_work.sum()), 1))
 
 
 # Cores

@@ -436,6 +436,16 @@ def test_time_that_gpus_lose_between_steps_says_where_they_are_under_used(
         assert Cause.WORK_BETWEEN_STEPS in lost.findings[0].possible_causes
 
 
+def test_copies_are_left_out_of_work_between_steps_and_do_not_explain_it() -> None:
+    work = finding("FW-1", Severity.WARNING, 0.3, cause=Cause.WORK_BETWEEN_STEPS)
+    copies = finding("DL-3", Severity.WARNING, 0.4, cause=Cause.UNPINNED_MEMORY)
+    swings = finding("GPU-2", Severity.CRITICAL, 0.75, cause=Cause.GPU_SWINGS)
+    found = diagnosed(work, copies, swings)
+
+    assert found["FW-1"].symptom_of == ()
+    assert found["GPU-2"].symptom_of == ("DL-3",), "both together account for it"
+
+
 def test_gpus_that_are_short_of_work_may_slow_down_or_swing() -> None:
     short = finding("GPU-4", Severity.WARNING, 0.1, cause=Cause.LOST_GPU_TIME)
     possible = diagnosed(short)["GPU-4"].possible_causes

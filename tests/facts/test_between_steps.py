@@ -38,6 +38,7 @@ def job(
     tick_s: float = 0.25,
     copy_s: float = 0.0,
     use_in_copies: float = 0.0,
+    works_on_s: float = 0.0,
 ) -> NodeProfile:
     """Return a node: 300 ms steps, 100 ms of work behind each, then 20 ms of waiting.
 
@@ -47,7 +48,7 @@ def job(
     The GPU is used by 90 % in steps, by ``use_at_end`` in their last 5 %, and otherwise between
     them; a meter averages over ``tick_s``, or ``looks_back`` times as long, until up to ``late_s``
     later than it says. Every 40th pause takes 2 s longer. After each wait a batch is copied for
-    ``copy_s``.
+    ``copy_s``. Behind each step the GPU works on for ``works_on_s`` before the host works.
     """
     rows: list[tuple[Any, ...]] = []
     edges, levels, at_s = [START_S], [0.0], START_S + 3
@@ -57,6 +58,9 @@ def job(
         rows.append((TRAIN, TRAIN, at_s, end_s, {"step": step}))
         edges += [at_s, slept_s, end_s - 0.05 * STEP_S, end_s]
         levels += [0.0, 90.0, use_at_end, use_between]
+        if works_on_s:
+            edges, levels, end_s = [*edges, end_s], [*levels, 90.0], end_s + works_on_s
+            edges, levels = [*edges, end_s], [*levels, use_between]
         worked_s = end_s + WORK_S + (2.0 if step % 40 == 20 else 0.0)
         at_s = worked_s + WAIT_S
         if waits:
@@ -108,6 +112,15 @@ def test_gpus_that_do_more_between_steps_than_in_them_lag_behind_the_host() -> N
     waits, lags = (known(idle_between_of(job(use_between=use))) for use in (45.0, 99.0))
 
     assert (waits.is_sure, lags.is_sure) == (True, False)
+
+
+def test_gpus_that_a_host_waits_for_before_it_works_idle_in_the_last_part_only() -> None:
+    """The host launched ahead: GPUs do as much behind steps as in them, until it works."""
+    found = known(idle_between_of(job(works_on_s=0.3, tick_s=0.11)))
+
+    assert found.is_sure
+    assert found.ratio == pytest.approx(WORK_S / (0.3 + WORK_S + WAIT_S), abs=0.06)
+    assert found.late_ratio == pytest.approx(found.ratio, abs=0.1)
 
 
 def test_a_gpu_that_works_between_steps_is_not_held_up_by_the_process_that_drives_it() -> None:

@@ -14,6 +14,7 @@ from reportgen.facts.usage import (
     is_host_hot,
     low_gpus,
     low_used_gpus,
+    most_lost_ratio,
     most_unused_ratio,
     samples_by_gpu,
     starvation_of,
@@ -159,6 +160,19 @@ def test_gpus_of_one_process_leave_unused_what_all_of_them_do() -> None:
 
     assert most_unused_ratio(system, is_one_process=True) == pytest.approx(0.2)
     assert most_unused_ratio(system) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(("use_in_pauses", "expected"), [(98.0, 0.0), (49.0, 0.05), (0.0, 0.1)])
+def test_pauses_cost_what_the_idlest_gpu_does_less_in_them_than_usual(
+    use_in_pauses: float, expected: float
+) -> None:
+    # Seven other GPUs wait in a collective, and look busy; nothing uses all of a GPU.
+    idlest = ([98.0] * 18 + [use_in_pauses] * 2) * 10
+    others = {f"gpu{at}": [98.0] * 200 for at in range(1, 8)}
+    system = system_table({"gpu0": idlest, **others})
+    pauses = union_of(system.tick_ns[17::20] + 1, system.tick_ns[19::20])
+
+    assert most_lost_ratio(system, pauses) == pytest.approx(expected)
 
 
 def test_with_few_samples_it_is_unknown_what_gpus_leave_unused() -> None:

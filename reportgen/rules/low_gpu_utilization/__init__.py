@@ -101,10 +101,9 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
         yield _stopped(ended, used, len(gpus))
     if low:
         yield _under_used(low, used, params)
-    swinging = _swinging(swings, used, params) if swings else None
-    yield swinging
-    is_named = bool(low) or (swinging and swinging.severity is not results.Severity.INFO)
-    if not is_named and not any(node.has_events for node in nodes):
+    if swings:
+        yield _swinging(swings, used, params)
+    if not low and not swings and not any(node.has_events for node in nodes):
         yield _short_of_work(used)
 
 
@@ -201,17 +200,17 @@ def _under_used(
 def _swinging(
     gpus: Sequence[GpuUtilization], used: Sequence[GpuUtilization], params: Params
 ) -> results.Finding:
-    """Return the finding on GPUs that swing; each works between its rests."""
+    """Return the finding on GPUs that swing; each works between its rests.
+
+    One that the others wait for in collectives, in which they look busy, costs as much as all.
+    """
     worst = max(gpus, key=lambda gpu: gpu.rested_ratio)
-    wasted = sum(gpu.rested_ratio for gpu in gpus) / len(used)
-    short = sum(max(gpu.rested_ratio, gpu.short_ratio) for gpu in gpus) / len(used)
-    is_little = wasted < SHORT_FROM_RATIO
     return texts.FLUCTUATING.finding(
         measured=worst.work_p5_pct,
         threshold=params.threshold_p5,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
-        severity=results.Severity.INFO if is_little else kit.fault_severity(wasted),
-        share=wasted if is_little else short,
+        severity=kit.fault_severity(worst.rested_ratio),
+        share=max(worst.rested_ratio, worst.short_ratio),
         advice=_advice(worst),
         gpu=worst,
         params=params,

@@ -158,6 +158,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             idle_ratio=ratio,
             idle_at_most_ratio=most_ratio,
             is_fitted=idle is not None,
+            late_ratio=idle.late_ratio if idle else 1.0,
             is_waiting_known=item.is_waiting_known,
             unused_ratio=float(unused_ratio or 0.0),
             most_unused_ratio=1.0 if most_unused is None else most_unused,

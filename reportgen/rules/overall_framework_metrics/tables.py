@@ -38,7 +38,7 @@ def _host_ratio(item: Between) -> float | None:
     """Return an upper bound of the share of the loop that host work between steps takes."""
     if not item.is_waiting_known or item.idle_ratio is None or not item.loop_ns:
         return None
-    if item.idle_ratio < AT_WORK_BELOW:
+    if item.idle_ratio < AT_WORK_BELOW * item.late_ratio:
         return 0.0
     every_ns = item.regular_ns + item.known_ns + item.waited_ns
     share = (every_ns * item.idle_at_most_ratio - item.known_ns) / item.loop_ns
@@ -55,7 +55,8 @@ class Between:
             memory that is not pinned, and what grows. ``maybe_copied_ns``: what such copies may
             take of ``regular_ns`` where nothing says whether batches are pinned.
         idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
-            first ``None`` if unknown. ``is_fitted``: samples say so.
+            first ``None`` if unknown. ``is_fitted``: samples say so. ``late_ratio``: in which last
+            part of that time alone they do less.
         is_waiting_known: whether waits for batches were recorded.
         waited_ns: for how long it waits in addition for such work of the slowest node.
         unused_ratio: how much of the GPUs' time its node leaves unused from first to last work,
@@ -81,6 +82,7 @@ class Between:
     )
     idle_at_most_ratio: float = 1.0
     is_fitted: bool = False
+    late_ratio: float = 1.0
     loop_ns: int
     is_waiting_known: bool
     waited_ns: float = 0.0
