@@ -193,18 +193,33 @@ def _planted(cause: Cause, drawn: Drawn, run: Run, twin: Run, recording: Recordi
         at = [min(int(part * len(steps)), len(steps) - 1) for part in drawn.when]
         start_s = steps[at[0]].start_s
         end_s = last_s if drawn.when[1] >= 1 else steps[at[1]].kept_s
+    sight = _sight(cause, drawn, run, recording, (start_s, end_s))
+    share = _share(fault, run, twin)
+    if sight is Sight.EFFECT_ONLY and not _lowers_use(run, twin, share or 0.0):
+        sight = Sight.INVISIBLE
     return Planted(
         cause=cause,
-        share_ratio=_share(fault, run, twin),
+        share_ratio=share,
         share_of=fault.share_of,
         places=drawn.places,
         start_s=start_s,
         end_s=min(end_s, last_s),
         seen_s=_seen(run, start_s, min(end_s, last_s)),
-        sight=_sight(cause, drawn, run, recording, (start_s, end_s)),
+        sight=sight,
         also_right=drawn.also_right,
         is_estimated=fault.is_estimated,
     )
+
+
+def _lowers_use(run: Run, twin: Run, share_ratio: float) -> bool:
+    """Return whether samples show at least half of a cost: devices do less than without the fault.
+
+    GPUs that wait for a peer in a collective look busy, and cores that are used up stay so.
+    """
+    before, after = (
+        used_ratio(each) if run.setup.has_gpus else _core_ratio(each) for each in (twin, run)
+    )
+    return bool(after <= before * (1 - share_ratio / 2))
 
 
 def _seen(run: Run, start_s: float, end_s: float) -> tuple[float, float]:
