@@ -14,7 +14,7 @@ from reportgen.cli import command as report_command
 from reportgen.cli.family import family
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
-from tests.docs_commands import OURS, PAGES, ROOT, Block, blocks, calls_of, make_sandbox
+from tests.docs_commands import OURS, PAGES, ROOT, blocks, calls_of, make_sandbox
 from tests.end_to_end.command import run_command
 
 _CLOUD = re.compile(r"s3://|sagemaker:")  # parsed only
@@ -79,9 +79,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         if any(not item.is_parsed_only for item in found)
     ],
 )
-def test_the_commands_of_a_page_run_one_after_another(
-    page: Path, found: list[Block], prepared: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_commands_of_a_page_run_one_after_another(page, found, prepared, tmp_path) -> None:
     jobs, report = prepared
     make_sandbox(tmp_path, jobs=jobs, report=report)
     for block in blocks(page):

@@ -64,9 +64,7 @@ def test_an_exported_page_draws_its_charts_without_network_and_its_tables_fit(
 
 @pytest.mark.notebook
 @pytest.mark.browser
-def test_an_edited_notebook_looks_like_ours_in_light_and_dark(
-    browser: Browser, input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_an_edited_notebook_looks_like_ours_in_light_and_dark(browser, input_bound_job, tmp_path):
     made = run_here(input_bound_job, "--output", tmp_path, "--format", "html,ipynb")
     assert made.code == 0, made.stderr
     notebook = nbformat.read(tmp_path / "profiler-report.ipynb", as_version=4)

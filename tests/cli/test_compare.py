@@ -85,9 +85,7 @@ def test_page_and_notebook_are_made(jobs: dict[str, Path], tmp_path: Path) -> No
         ("stepless", [], 4),
     ],
 )
-def test_codes_are_those_of_the_contract(
-    jobs: dict[str, Path], tmp_path: Path, after: str, options: list[str], code: int
-) -> None:
+def test_codes_are_those_of_the_contract(jobs, tmp_path, after, options, code) -> None:
     answer = compare(jobs["before"], jobs[after], *options, to=tmp_path / "out")
 
     assert answer.return_value == code

@@ -121,9 +121,7 @@ def test_an_interval_without_zero_that_is_no_difference_says_why() -> None:
     other=st.lists(st.floats(1, 1e4), min_size=3, max_size=40),
     share=st.floats(0, 1),
 )
-def test_parts_always_add_up_to_the_difference_of_the_means(
-    inside: list[float], other: list[float], share: float
-) -> None:
+def test_parts_always_add_up_to_the_difference_of_the_means(inside, other, share) -> None:
     reports = []
     for values in (inside, other):
         inside_ms = np.array(values)

@@ -36,9 +36,7 @@ def frames(pandas_frame: PandasFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pandas_frame.get_latest_data()
 
 
-def test_the_first_lines_of_the_old_notebook_run(
-    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
-) -> None:
+def test_the_first_lines_of_the_old_notebook_run(pandas_frame, frames) -> None:
     system, framework = frames
 
     assert len(system) == len(pandas_frame.get_all_system_metrics()) > 1_000
@@ -78,9 +76,7 @@ def test_names_select_rows(pandas_frame: PandasFrame) -> None:
     assert waits["framework_metric"].str.endswith("GetNext").all()
 
 
-def test_a_range_of_time_cuts_both_frames(
-    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
-) -> None:
+def test_a_range_of_time_cuts_both_frames(pandas_frame, frames) -> None:
     system, framework = frames
     origin = pandas_frame.job.origin_us
     begin, end = 120_000_000, 180_000_000
@@ -104,9 +100,7 @@ def test_the_parts_of_a_job_add_up(frames: tuple[pd.DataFrame, pd.DataFrame]) ->
     assert sum(shares) == pytest.approx(100)
 
 
-def test_the_loader_analysis_prints_what_it_finds_and_returns_outliers(
-    pandas_frame: PandasFrame, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_loader_analysis_prints_what_it_finds_and_returns_outliers(pandas_frame, capsys):
     analysis = PT_dataloader_analysis(pandas_frame)
     for method in (
         analysis.analyze_dataloaderIter_initialization,
@@ -141,9 +135,7 @@ def test_job_statistics_of_an_oracle_job_equal_its_summary() -> None:
     assert found["training_loop_end"] == framework["end_time"].max()
 
 
-def test_what_is_not_here_is_a_sentence(
-    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
-) -> None:
+def test_what_is_not_here_is_a_sentence(pandas_frame, frames) -> None:
     for wrong, said in (
         (lambda: PandasFrameAnalysis(frames[1], frames[0]), "lack the column dimension"),
         (lambda: PandasFrameAnalysis(None, None), "lack the column dimension"),

@@ -75,27 +75,24 @@ def test_the_number_of_the_rule_that_tells_an_effect_does_not_deny_its_causes() 
     assert Cause.TOO_FEW_LOADERS in loader.findings[0].possible_causes
 
 
-def test_a_pause_does_not_explain_gpus_that_are_never_well_used() -> None:
-    pause = finding("PAUSE-1", Severity.WARNING, 0.3, cause=Cause.LONG_PAUSE)
-    low = finding("GPU-1", Severity.WARNING, 0.4, cause=Cause.GPU_UNDERUSED)
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (Cause.LONG_PAUSE, ("GPU-1", Cause.GPU_UNDERUSED)),
+        (Cause.PERIODIC_SLOW_STEPS, ("STEP-1", Cause.RANDOM_SLOW_STEPS)),
+        (Cause.SLOWING_DOWN, ("STEP-1", Cause.RANDOM_SLOW_STEPS)),
+        (Cause.LONG_PAUSE, ("STEP-1", Cause.RANDOM_SLOW_STEPS)),
+        (FEW, ("PERIOD-1", Cause.PERIODIC_SLOW_STEPS)),
+        (Cause.TOO_MANY_LOADERS, ("PERIOD-1", Cause.PERIODIC_SLOW_STEPS)),
+        (Cause.SLOW_INPUT, ("PERIOD-1", Cause.PERIODIC_SLOW_STEPS)),
+    ],
+)
+def test_two_faults_that_do_not_cause_each_other_stand_beside_each_other(other, told) -> None:
+    finding_id, cause = told
+    fault = finding("X-1", Severity.WARNING, 0.3, cause=other)
 
-    assert diagnosed(pause, low)["GPU-1"].symptom_of == ()
-
-
-@pytest.mark.parametrize("cause", [Cause.PERIODIC_SLOW_STEPS, Cause.SLOWING_DOWN, Cause.LONG_PAUSE])
-def test_slow_steps_at_random_are_a_fault_beside_rhythms_pauses_and_growth(cause: str) -> None:
-    slow = finding("STEP-1", Severity.WARNING, 0.2, cause=Cause.RANDOM_SLOW_STEPS)
-
-    found = diagnosed(finding("PERIOD-1", Severity.WARNING, 0.3, cause=cause), slow)
-    assert found["STEP-1"].symptom_of == ()
-
-
-@pytest.mark.parametrize("cause", [FEW, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT])
-def test_a_rhythm_without_waits_is_a_fault_beside_that_of_loading(cause: str) -> None:
-    rhythm = finding("PERIOD-1", Severity.WARNING, 0.1, cause=Cause.PERIODIC_SLOW_STEPS)
-
-    found = diagnosed(finding("DL-2", Severity.WARNING, 0.3, cause=cause), rhythm)
-    assert found["PERIOD-1"].symptom_of == ()
+    found = diagnosed(fault, finding(finding_id, Severity.WARNING, 0.2, cause=cause))
+    assert found[finding_id].symptom_of == ()
 
 
 def test_a_cause_is_as_severe_as_its_symptom() -> None:

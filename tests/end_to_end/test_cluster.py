@@ -13,7 +13,6 @@ from sample_data.make import make_job
 from sample_data.spec import JobSpec
 from tests.end_to_end.command import Run, run_command
 from tests.engine.clusters import Cluster, running_cluster
-from tests.s3_server import Bucket
 from tests.traces import ranked, write_trace
 
 pytestmark = pytest.mark.cluster
@@ -120,9 +119,7 @@ def _deadly_cluster(folder: Path) -> AbstractContextManager[Cluster]:
     return running_cluster(folder, n_workers=5, env={"VICTIM": "algo-2"})
 
 
-def test_workers_read_a_bucket_with_credentials_of_their_own(
-    job: Path, tmp_path: Path, plugins: Path, s3: Bucket
-) -> None:
+def test_workers_read_a_bucket_with_credentials_of_their_own(job, tmp_path, plugins, s3):
     s3.put_folder(job, "jobs/job")
     endpoint = os.environ.pop("AWS_ENDPOINT_URL")
     url = f"{s3.url}/jobs/job"
@@ -139,9 +136,7 @@ def test_workers_read_a_bucket_with_credentials_of_their_own(
     assert files_of(there) == files_of(here)
 
 
-def test_workers_that_cannot_be_used_are_said_without_a_traceback(
-    job: Path, tmp_path: Path, plugins: Path
-) -> None:
+def test_workers_that_cannot_be_used_are_said_without_a_traceback(job, tmp_path, plugins):
     made = report(job, tmp_path / "out", plugins, "--engine", "dask:tcp://127.0.0.1:1")
     assert made.code == 1
     assert made.stderr.startswith("error: No Dask scheduler answers at tcp://127.0.0.1:1.")

@@ -100,13 +100,7 @@ def usual(two_nodes: Path) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("n_duckdb", "n_parts"), [(1, 1), (1, 2), (2, 1), (4, 2), (4, 4)])
-def test_the_number_of_threads_changes_nothing(
-    two_nodes: Path,
-    usual: list[bytes],
-    monkeypatch: pytest.MonkeyPatch,
-    n_duckdb: int,
-    n_parts: int,
-) -> None:
+def test_the_number_of_threads_changes_nothing(two_nodes, usual, monkeypatch, n_duckdb, n_parts):
     monkeypatch.setattr(intake_system, "SMALL_BYTES", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(intake_system, "MAX_THREADS", n_duckdb)
@@ -125,9 +119,7 @@ def test_the_order_of_the_listing_changes_nothing(two_nodes: Path, usual: list[b
 
 
 @pytest.mark.parametrize("block_bytes", [1, 100_000, 1_000_000])
-def test_how_much_is_read_at_once_changes_no_number(
-    two_nodes: Path, usual: list[bytes], monkeypatch: pytest.MonkeyPatch, block_bytes: int
-) -> None:
+def test_how_much_is_read_at_once_changes_no_number(two_nodes, usual, monkeypatch, block_bytes):
     monkeypatch.setattr(intake_system, "SMALL_BYTES", 0)
     monkeypatch.setattr(intake_system, "BLOCK_BYTES", block_bytes)
 

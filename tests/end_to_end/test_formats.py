@@ -29,9 +29,7 @@ def test_a_summary_alone_needs_no_notebook(input_bound_job: Path, tmp_path: Path
     assert "Training waits" in (tmp_path / SUMMARY).read_text()
 
 
-def test_json_alone_starts_no_kernel_and_verbose_lists_every_file(
-    input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_json_alone_starts_no_kernel_and_verbose_lists_every_file(input_bound_job: Path, tmp_path):
     run = run_command(
         input_bound_job, "-o", tmp_path, "--format", "json", "--verbose", cwd=tmp_path
     )
@@ -108,9 +106,7 @@ def test_unknown_formats_are_named(input_bound_job: Path, tmp_path: Path, wanted
     assert names(tmp_path) == []
 
 
-def test_a_terminal_gets_the_verdict_and_stdout_only_the_path(
-    input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_a_terminal_gets_the_verdict_and_stdout_only_the_path(input_bound_job: Path, tmp_path):
     stdout, shown = _run_on_terminal(input_bound_job, tmp_path)
 
     assert stdout == f"{tmp_path / SUMMARY}\n"

@@ -171,9 +171,7 @@ def results_in(folder: Path) -> dict[str, bytes]:
     ],
     ids=["20-MB", "20-MB-name", "open", "closed", "objects", "field", "braces"],
 )
-def test_one_monstrous_line_costs_one_line(
-    tmp_path: Path, plain_results: dict[str, bytes], line: bytes, n_broken: int
-) -> None:
+def test_one_monstrous_line_costs_one_line(tmp_path, plain_results, line, n_broken) -> None:
     job = plain_job(tmp_path / "job")
     for path in job.rglob("*.json"):
         rest = path.read_bytes().split(b"\n")

@@ -43,9 +43,7 @@ def in_temporary(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("line", [KILLED, LIMITED + kernel_module._FIRST_LINE])
-def test_a_kernel_that_dies_is_one_message_and_leaves_nothing(
-    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
-) -> None:
+def test_a_kernel_that_dies_is_one_message_and_leaves_nothing(job, tmp_path, monkeypatch, line):
     scratch = in_temporary(monkeypatch, tmp_path / "t")
     arguments = (*kernel_module._ARGUMENTS[:-1], f"--IPKernelApp.exec_lines={line}")
     monkeypatch.setattr(kernel_module, "_ARGUMENTS", arguments)

@@ -100,9 +100,7 @@ os._exit(0)
 """Kills a copy of itself before its n-th change in the output folder, for every n."""
 
 
-def test_a_kill_before_any_change_of_a_file_leaves_a_whole_report(
-    tmp_path: Path, jobs: tuple[Path, Path]
-) -> None:
+def test_a_kill_before_any_change_of_a_file_leaves_a_whole_report(tmp_path, jobs) -> None:
     output, template = tmp_path / "out", tmp_path / "template"
     with subprocess.Popen(
         [sys.executable, "-c", _FORKS, *map(str, (*jobs, output, template))],

@@ -52,9 +52,7 @@ def examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "code"), examples(), ids=[name for name, _ in examples()])
-def test_an_example_of_the_notebook_runs_and_shows_something(
-    name: str, code: str, reports: dict[bool, Report], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_example_of_the_notebook_runs_and_shows_something(name, code, reports, capsys) -> None:
     *before, last = ast.parse(code).body
     report = reports[any(rule_id in code for rule_id in TRACE_RULE_IDS)]
     names: dict[str, Any] = {"report": report, "views": views}

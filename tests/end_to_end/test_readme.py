@@ -37,9 +37,7 @@ def rule_of_an_old_plugin() -> str:
     [(rule_of_the_docs(), "threshold_pct"), (rule_of_an_old_plugin(), "limit")],
     ids=["now", "before outcomes"],
 )
-def test_a_rule_runs_as_a_plugin_and_the_results_load(
-    plugin: str, limit: str, input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_a_rule_runs_as_a_plugin_and_the_results_load(plugin, limit, input_bound_job, tmp_path):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = [block for block in python_blocks(readme) if "reportgen.load" in block]
     loading, _, _ = block.partition("\njob = ")  # what follows opens a job

@@ -60,9 +60,7 @@ def test_the_planted_fault_is_the_first_finding(made: tuple[Path, Run]) -> None:
     assert round(sum(shares), 6) == 100
 
 
-def test_an_edited_notebook_makes_the_page_again_and_is_never_lost(
-    made: tuple[Path, Run], input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_an_edited_notebook_makes_the_page_again_and_is_never_lost(made, input_bound_job, tmp_path):
     output, _ = made
     for name in ("profiler-report.html", "profiler-report.ipynb"):
         (tmp_path / name).write_bytes((output / name).read_bytes())
@@ -96,9 +94,7 @@ def test_an_edited_notebook_makes_the_page_again_and_is_never_lost(
     assert nbformat.read(str(tmp_path / "profiler-report.ipynb"), as_version=4) == kept
 
 
-def test_a_cell_of_an_edited_notebook_that_fails_is_shown_with_its_error(
-    made: tuple[Path, Run], tmp_path: Path
-) -> None:
+def test_a_cell_of_an_edited_notebook_that_fails_is_shown_with_its_error(made, tmp_path) -> None:
     output, _ = made
     notebook = nbformat.read(str(output / "profiler-report.ipynb"), as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell("raise RuntimeError('mine')"))

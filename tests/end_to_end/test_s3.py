@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,9 +91,7 @@ def test_a_job_in_a_bucket_gives_every_byte_of_the_report_of_the_same_job_on_dis
 
 @needs_shared_data
 @pytest.mark.parametrize("level", [".", AWS_LEVELS])
-def test_results_of_sagemaker_give_the_same_report_from_a_bucket_as_from_disk(
-    s3: Bucket, tmp_path: Path, level: str
-) -> None:
+def test_results_of_sagemaker_give_the_same_report_from_a_bucket_as_from_disk(s3, tmp_path, level):
     job = tmp_path / "runs" / "my-job"
     shutil.copytree(SHARED_DATA / "aws-reports" / "cpu-only", job / AWS_LEVELS)
     s3.put_folder(job, "runs/my-job")
@@ -105,9 +102,7 @@ def test_results_of_sagemaker_give_the_same_report_from_a_bucket_as_from_disk(
     assert files_of(tmp_path / "disk") == files_of(tmp_path / "bucket")
 
 
-def test_what_was_made_before_is_replaced_and_what_was_left_over_is_cleaned_up(
-    s3: Bucket, job: str, tmp_path: Path
-) -> None:
+def test_what_was_made_before_is_replaced_and_what_was_left_over_is_cleaned_up(s3, job, tmp_path):
     output = f"{s3.url}/out"
     first = run_command(job, "--output", output, *SUMMARY, "--rules", "BatchSize", cwd=tmp_path)
     assert (first.code, first.stdout) == (0, f"{output}/profiler-report.md\n")
@@ -132,9 +127,7 @@ def test_what_was_made_before_is_replaced_and_what_was_left_over_is_cleaned_up(
     ]
 
 
-def test_an_edited_notebook_in_a_bucket_is_only_replaced_by_force(
-    s3: Bucket, job: str, tmp_path: Path
-) -> None:
+def test_an_edited_notebook_in_a_bucket_is_only_replaced_by_force(s3, job: str, tmp_path) -> None:
     run_command(job, "--output", f"{s3.url}/out", cwd=tmp_path)
     notebook = json.loads(s3.read("out/profiler-report.ipynb"))
     notebook["cells"][0]["source"] = "My own words."
@@ -191,9 +184,7 @@ def cut(bucket: Bucket) -> None:
         (cut, "The connection to the store failed (s3:PutObject on {url}/out/profiler-report/"),
     ],
 )
-def test_an_upload_that_fails_is_named_and_leaves_the_old_page(
-    s3: Bucket, job: str, tmp_path: Path, spoil: Callable[[Bucket], None], said: str
-) -> None:
+def test_an_upload_that_fails_is_named_and_leaves_the_old_page(s3, job, tmp_path, spoil, said):
     command = (job, "--output", f"{s3.url}/out", *SUMMARY)
     assert run_command(*command, cwd=tmp_path).code == 0
     before = files_in(s3, "out/")
@@ -226,9 +217,7 @@ def reading_slowed(bucket: Bucket) -> None:
         (reading_slowed, "The store asks to slow down (s3:GetObject on {url}/job/"),
     ],
 )
-def test_a_store_that_does_not_recover_is_one_message(
-    s3: Bucket, job: str, tmp_path: Path, spoil: Callable[[Bucket], None], said: str
-) -> None:
+def test_a_store_that_does_not_recover_is_one_message(s3, job, tmp_path, spoil, said):
     spoil(s3)
     run = run_command(job, "--output", tmp_path / "out", *SUMMARY, cwd=tmp_path)
     assert (run.code, run.stdout) == (1, "")

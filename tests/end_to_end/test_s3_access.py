@@ -69,9 +69,7 @@ def test_a_profile_that_is_named_wins_over_keys_of_the_environment(bucket: Bucke
     assert "aws sso login --profile nobody" in run.stderr
 
 
-def test_a_region_that_is_named_wins_over_that_of_the_bucket(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_region_that_is_named_wins_over_that_of_the_bucket(bucket: Bucket, tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     assert signers(bucket, report(bucket, cwd=tmp_path)) == {("AKIDEXAMPLE", "eu-central-1")}
     run = report(bucket, "--region", "ap-south-1", cwd=tmp_path)

@@ -57,9 +57,7 @@ def test_a_job_is_reported_by_its_name(service: Service, tmp_path: Path) -> None
 
 
 @pytest.mark.notebook
-def test_a_job_by_its_name_is_compared_with_a_saved_report(
-    service: Service, input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_a_job_by_its_name_is_compared_with_a_saved_report(service, input_bound_job, tmp_path):
     run_command(input_bound_job, "-o", tmp_path / "saved", "--format", "md", cwd=tmp_path)
 
     answer = CliRunner().invoke(

@@ -16,9 +16,7 @@ from tests.strange_exhibits import STRANGE, rule_id_of
 pytestmark = pytest.mark.notebook
 
 
-def test_strange_exhibits_of_every_kind_leave_all_other_sections(
-    input_bound_job: Path, tmp_path: Path
-) -> None:
+def test_strange_exhibits_of_every_kind_leave_all_other_sections(input_bound_job: Path, tmp_path):
     plain = _page(input_bound_job, tmp_path / "plain")
     page = _page(input_bound_job, tmp_path / "strange", "--plugin", "tests.strange_exhibits")
 

@@ -55,9 +55,7 @@ def test_no_items_give_no_results(cluster: Cluster) -> None:
     assert DaskExecutor(address=cluster.address).map(abs, []) == []
 
 
-def test_a_task_that_fails_is_tried_three_times_and_said_with_item_and_worker(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_task_that_fails_is_tried_three_times_and_said_with_item_and_worker(cluster, tmp_path):
     with pytest.raises(LostItemsError) as caught:
         DaskExecutor(address=cluster.address).map(
             partial(_fail_on_odd, tmp_path), [0, 1, 2], names=["rank 0", "rank 1", "rank 2"]

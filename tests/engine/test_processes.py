@@ -52,9 +52,7 @@ def test_what_cannot_travel_is_worked_on_here() -> None:
 
 
 @pytest.mark.parametrize("more", [[], [""]], ids=["alone", "with plugins there"])
-def test_modules_in_the_current_folder_are_not_taken_for_pythons_own(
-    more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_in_the_current_folder_are_not_taken_for_pythons_own(more, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*more, *sys.path])
     (tmp_path / "pickle.py").write_text("raise SystemExit('somebody else wrote me')")
     monkeypatch.chdir(tmp_path)

@@ -121,9 +121,7 @@ _EDGES = st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda item: (ite
 
 @settings(max_examples=120, deadline=None)
 @given(st.lists(_EDGES, max_size=12), st.lists(_EDGES, max_size=6), st.booleans())
-def test_sums_equal_a_slow_recount(
-    events: list[tuple[int, int]], intervals: list[tuple[int, int]], as_moments: bool
-) -> None:
+def test_sums_equal_a_slow_recount(events, intervals, as_moments) -> None:
     names = [f"f{index % 3}" for index in range(len(events))]
     table = spans(*(("P", name, *event) for name, event in zip(names, events, strict=True)))
     moments = at(*(edge[0] for edge in intervals)) if as_moments else within(*intervals)

@@ -53,9 +53,7 @@ def fine(start_ns: int, length_ns: int, *, origin_ns: int = 0) -> FineUse:
     st.integers(1_000, 100_000_000_000),
     st.integers(0, 2_000_000_000_000_000_000),
 )
-def test_bins_add_up_to_the_window_and_to_its_busy_time(
-    start_ns: int, length_ns: int, origin_ns: int
-) -> None:
+def test_bins_add_up_to_the_window_and_to_its_busy_time(start_ns, length_ns, origin_ns) -> None:
     item = fine(start_ns, length_ns, origin_ns=origin_ns)
     use = use_together([item])
 

@@ -115,9 +115,7 @@ def test_a_box_is_in_order_and_inside_the_data(values: list[float]) -> None:
     st.lists(st.lists(st.floats(-1e9, 1e9) | st.sampled_from([0.0, 87.66, 100.0])), min_size=1),
     st.sampled_from([0, 5, 37.5, 50, 95, 99, 100]),
 )
-def test_a_percentile_of_counts_is_exactly_that_of_the_values(
-    parts: list[list[float]], point_pct: float
-) -> None:
+def test_a_percentile_of_counts_is_exactly_that_of_the_values(parts, point_pct) -> None:
     values = [np.array([*part, np.nan]) for part in parts]
     every = np.array([value for part in parts for value in part])
 

@@ -53,9 +53,7 @@ INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size
 
 
 @given(INTERVALS, INTERVALS)
-def test_covered_time_is_what_counting_finds(
-    spans: list[tuple[int, int]], windows: list[tuple[int, int]]
-) -> None:
+def test_covered_time_is_what_counting_finds(spans, windows) -> None:
     start, length = np.array(spans, dtype=np.int64).reshape(-1, 2).T
     first, reach = np.array(windows, dtype=np.int64).reshape(-1, 2).T
     covered = {at for begin, size in spans for at in range(begin, begin + size)}

@@ -28,9 +28,7 @@ def test_lines_of_different_pace_get_common_instants() -> None:
 
 
 @given(points, points)
-def test_joining_lines_keeps_every_value(
-    first: list[tuple[int, float]], second: list[tuple[int, float]]
-) -> None:
+def test_joining_lines_keeps_every_value(first, second) -> None:
     joined = join_lines([line(first), line(second)])
     values = [value for _, value in (*first, *second)]
 
@@ -41,9 +39,7 @@ def test_joining_lines_keeps_every_value(
 
 
 @given(points, st.integers(2, 50))
-def test_extremes_survive_and_buckets_are_never_too_many(
-    samples: list[tuple[int, float]], buckets: int
-) -> None:
+def test_extremes_survive_and_buckets_are_never_too_many(samples, buckets) -> None:
     values = [value for _, value in samples]
 
     curve = line(samples, buckets=buckets)

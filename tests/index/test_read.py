@@ -111,9 +111,7 @@ def test_a_group_is_the_name_without_what_counts_its_runs(name: str, group: str)
     assert group_of(name) == group
 
 
-def test_a_report_that_vanishes_while_it_is_read_is_a_row_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_vanishes_while_it_is_read_is_a_row_with_the_reason(tmp_path, monkeypatch):
     save(tmp_path / "a", wasteful("one", 1.0))
     save(tmp_path / "b", wasteful("two", 2.0))
 

@@ -23,9 +23,7 @@ LINES = [system_line("gpu0", 1, START_S)]
 
 
 @pytest.mark.parametrize("below", ["", "profiler-output", "."])
-def test_a_job_is_found_at_each_level_and_named_after_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str
-) -> None:
+def test_a_job_is_found_at_each_level_and_named_after_its_folder(tmp_path, monkeypatch, below: str):
     job = tmp_path / "my-job"
     write_minute(job, LINES)
     monkeypatch.chdir(job / "profiler-output")
@@ -158,9 +156,7 @@ def test_a_folder_inside_system_names_the_folder_to_pass(tmp_path: Path) -> None
     [("snapshot.pickle", "reportgen record --trace"), ("trace.zip", "Unpack the zip archive")],
 )
 @pytest.mark.parametrize("is_chosen", [False, True], ids=["folder", "file"])
-def test_what_people_pass_by_mistake_is_answered_with_what_helps(
-    tmp_path: Path, key: str, command: str, is_chosen: bool
-) -> None:
+def test_what_people_pass_by_mistake_is_answered_with_what_helps(tmp_path, key, command, is_chosen):
     (tmp_path / key).write_bytes(b"x")
     assert command in no_job(tmp_path / key if is_chosen else tmp_path).hint
 

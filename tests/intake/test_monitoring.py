@@ -12,7 +12,7 @@ import pytest
 from reportgen import intake
 from reportgen.errors import AmbiguousJobError, FormatError
 from reportgen.profile import NodeProfile, SeriesKind, TimeRange
-from tests.builders import START_S, write_system
+from tests.builders import START_S, known, write_system
 from tests.monitoring_files import (
     gpu_values,
     history,
@@ -46,8 +46,7 @@ def test_a_run_has_samples_gpus_exit_code_and_progress(tmp_path: Path) -> None:
     assert use.tolist() == [95.0] * 5 + [30.0] * 5
     total = node.system.matrix(SeriesKind.GPU_TOTAL_BYTES)[:, 0]
     assert total.tolist() == [80 * GIB] * 10
-    told = node.monitoring
-    assert told is not None
+    told = known(node.monitoring)
     assert (told.exit_code, told.is_ended) == (0, True)
     assert [gpu.name for gpu in told.gpus] == ["NVIDIA A100-SXM4-80GB"]
     (progress,) = told.progress
@@ -89,8 +88,7 @@ def test_old_and_new_forms_of_values_are_read(tmp_path: Path) -> None:
     node = read(write_wandb(tmp_path, [old, later, message(2, typed)]))
     assert node.system.matrix(SeriesKind.HOST_MEMORY)[:, 0].tolist() == [50.0, 60.0]
     assert node.system.matrix(SeriesKind.TRANSMIT_ALGORITHM)[1, 0] == 2.0
-    assert node.monitoring is not None
-    (progress,) = node.monitoring.progress
+    (progress,) = known(node.monitoring).progress
     assert (progress.counter, progress.step.tolist()) == ("_step", [7.0])
 
 
@@ -140,13 +138,11 @@ def test_memory_and_steps_that_cannot_be_are_left_out(tmp_path: Path) -> None:
     records = [samples(START_S, odd), samples(START_S + 15, large), *map(history, steps)]
     node = read(write_wandb(tmp_path, records))
     assert not node.system.names(SeriesKind.GPU_TOTAL_BYTES)
-    assert node.monitoring is not None
-    assert node.monitoring.progress[0].step.tolist() == [1, 2]
+    assert known(node.monitoring).progress[0].step.tolist() == [1, 2]
 
 
 def test_a_failed_run_says_its_code(tmp_path: Path) -> None:
-    told = read(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring
-    assert told is not None
+    told = known(read(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring)
     assert told.exit_code == -9
 
 
@@ -154,8 +150,7 @@ def test_older_versions_name_gpus_beside_the_run(tmp_path: Path) -> None:
     run = write_wandb(tmp_path, [samples(START_S, gpu_values(1.0))])
     said = {"gpu": "Tesla V100", "gpu_count": 2, "email": "me@example.com", "args": ["--secret"]}
     (run / "files" / "wandb-metadata.json").write_text(json.dumps(said))
-    told = read(run).monitoring
-    assert told is not None
+    told = known(read(run).monitoring)
     assert [gpu.name for gpu in told.gpus] == ["Tesla V100", "Tesla V100"]
 
 
@@ -219,8 +214,7 @@ def test_hostile_names_and_sizes_cost_little(tmp_path: Path) -> None:
     huge = history({"_timestamp": START_S, "_step": 1, "text": "x" * (20 << 20)})
     node = read(write_wandb(tmp_path, [samples(START_S, names), huge, samples(START_S + 1, {})]))
     assert len(node.system.series) == 256
-    assert node.monitoring is not None
-    assert not node.monitoring.progress
+    assert not known(node.monitoring).progress
 
 
 @needs_shared_data

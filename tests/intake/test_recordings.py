@@ -133,9 +133,7 @@ def test_ranks_without_a_world_train_alone(tmp_path: Path) -> None:
         "11-node-2-11": {**RANK, "pid": 11, "node": "node-2"},
     }
     files = {f"recorder/ranks/{name}.json": card for name, card in cards.items()}
-    recorded = node(job(tmp_path, {"recorder.json": CARD, **files})).recorded
-
-    assert recorded is not None
+    recorded = known(node(job(tmp_path, {"recorder.json": CARD, **files})).recorded)
     assert set(recorded.alone) == {"node-1-9", "node-1-3"}
 
 

@@ -55,9 +55,7 @@ def test_samples_up_to_half_an_interval_before_an_anchor_belong_to_it(interval_m
 
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("before_ms", [20, 35, 49])
-def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_at_short_intervals(
-    before_ms: float, first: int
-) -> None:
+def test_a_writer_that_takes_the_cpu_first_keeps_its_instants_at_short_intervals(before_ms, first):
     """SageMaker's files have no sample of the CPU at the first instant, and memory behind GPUs."""
     samples = [(GPU, 1e5 + 100 * tick, tick) for tick in range(24)]
     samples += [(MEMORY, 1e5 + 100 * tick + 0.2, tick) for tick in range(24)]
@@ -201,11 +199,9 @@ def test_groups_up_to_80_ms_late_keep_their_tick(interval_ms: int, data: st.Data
     ),
     seed=st.randoms(use_true_random=False),
 )
-def test_the_order_of_lines_does_not_matter_and_no_sample_is_lost(
-    samples: list[tuple[Series, int, int]], seed: object
-) -> None:
+def test_the_order_of_lines_does_not_matter_and_no_sample_is_lost(samples, seed) -> None:
     shuffled = list(samples)
-    seed.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
+    seed.shuffle(shuffled)
     one, other = lay_out(rows(*samples), ALL), lay_out(rows(*shuffled), ALL)
     assert one.tick_us.tolist() == other.tick_us.tolist()
     np.testing.assert_array_equal(one.values, other.values)
@@ -234,9 +230,7 @@ def test_one_stamp_says_nothing_about_the_interval() -> None:
     ),
     order=st.permutations(range(len(ALL))),
 )
-def test_how_series_are_numbered_does_not_matter(
-    samples: list[tuple[Series, int, int]], order: list[int]
-) -> None:
+def test_how_series_are_numbered_does_not_matter(samples, order) -> None:
     numbered = rows(*samples)
     renumbered = Rows(
         time_us=numbered.time_us,

@@ -19,9 +19,7 @@ from tests.end_to_end.command import run_here
 @pytest.mark.parametrize(
     ("name", "kind"), [("pipe", "a pipe"), ("socket", "a socket"), ("/dev/zero", "a device")]
 )
-def test_what_is_no_file_is_refused_in_the_place_of_a_report(
-    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_file_is_refused_in_the_place_of_a_report(name, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the address of a socket may not be long
     os.mkfifo("pipe")
     with socket.socket(socket.AF_UNIX) as server:

@@ -68,9 +68,7 @@ def report(job: Path | str, output: Path, *formats: OutputFormat, **more: Any) -
 BOTH = ["algo-1", "rank 0"]
 
 
-def test_a_second_report_reads_nothing_and_keeps_the_results(
-    job: Path, tmp_path: Path, reads: Reads
-) -> None:
+def test_a_second_report_reads_nothing_and_keeps_the_results(job: Path, tmp_path, reads: Reads):
     first = report(job, tmp_path / "out")
     assert reads.taken() == BOTH
     assert report(job, tmp_path / "out", OutputFormat.MD) == first
@@ -118,9 +116,7 @@ def test_a_file_that_changed_or_came_is_read(job: Path, tmp_path: Path, reads: R
     assert reads.taken() == [*BOTH, "rank 1"]
 
 
-def test_a_file_that_may_be_written_in_this_moment_is_read_again(
-    job: Path, tmp_path: Path, reads: Reads
-) -> None:
+def test_a_file_that_may_be_written_in_this_moment_is_read_again(job: Path, tmp_path, reads: Reads):
     age(job, by_s=-3600)
     for _ in range(2):
         assert "Input.sha256" not in report(job, tmp_path / "out")

@@ -79,9 +79,7 @@ def test_without_the_job_only_its_own_thresholds_fit_a_report(saved: Path) -> No
         reportgen.judge_again(report, {f"{RULE}.threshold_p59": 33})
 
 
-def test_the_command_takes_the_thresholds_of_the_notebook(
-    input_bound_job: Path, saved: Path, tmp_path: Path
-) -> None:
+def test_the_command_takes_the_thresholds_of_the_notebook(input_bound_job, saved, tmp_path) -> None:
     notebook = edited(tmp_path, f'thresholds = {{"{RULE}.{NAME}": 33}}')
     options = Options(
         path=str(input_bound_job), output=tmp_path, notebook=notebook, formats=frozenset()

@@ -93,17 +93,13 @@ def test_a_range_of_steps_cuts_the_timeline(whole: tuple[Path, Report], tmp_path
     assert steps == {"ProfilerStep#5", "ProfilerStep#6"}
 
 
-def test_a_saved_report_keeps_its_timeline_when_it_is_made_again(
-    whole: tuple[Path, Report], tmp_path: Path
-) -> None:
+def test_a_saved_report_keeps_its_timeline_when_it_is_made_again(whole, tmp_path) -> None:
     output, report = whole
     assert made(output, tmp_path) == report
     assert (tmp_path / "profiler-report" / TIMELINE_FILE).read_bytes() == report.timeline_data
 
 
-def test_a_damaged_timeline_is_left_out_when_the_report_is_made_again(
-    whole: tuple[Path, Report], tmp_path: Path
-) -> None:
+def test_a_damaged_timeline_is_left_out_when_the_report_is_made_again(whole, tmp_path) -> None:
     shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
     (tmp_path / "profiler-report" / TIMELINE_FILE).write_bytes(b"RGTL0001 damaged")
 

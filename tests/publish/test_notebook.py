@@ -37,9 +37,7 @@ def kernel(tmp_path: Path) -> Iterator[ReadyKernel]:
 
 
 @pytest.mark.notebook
-def test_a_notebook_runs_with_the_parameter_that_its_author_set(
-    tmp_path: Path, kernel: ReadyKernel
-) -> None:
+def test_a_notebook_runs_with_the_parameter_that_its_author_set(tmp_path, kernel) -> None:
     (tmp_path / "elsewhere").mkdir()
     source = write_notebook(
         tmp_path / "{mine}.ipynb", "import os; print(report_dir, os.path.isdir(report_dir))"
@@ -94,9 +92,7 @@ def test_packages_that_do_not_fit_together_are_a_message_at_once(tmp_path: Path,
 
 
 @pytest.mark.notebook
-def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(
-    tmp_path: Path, kernel: ReadyKernel, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(tmp_path, kernel, caplog) -> None:
     source = write_notebook(tmp_path / "mine.ipynb", "1 / 0", "print('still here')")
     output = tmp_path / "{out}.ipynb"
 
@@ -113,9 +109,7 @@ def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(
 
 
 @pytest.mark.notebook
-def test_a_cell_of_our_own_notebook_that_fails_is_an_error_that_names_it(
-    tmp_path: Path, kernel: ReadyKernel
-) -> None:
+def test_a_cell_of_our_own_notebook_that_fails_is_an_error_that_names_it(tmp_path, kernel) -> None:
     notebook = read_notebook(write_notebook(tmp_path / "ours.ipynb", "1 / 0"))
     manager = kernel.manager()
 
@@ -134,9 +128,7 @@ def test_a_kernel_that_dies_is_a_message(tmp_path: Path, kernel: ReadyKernel) ->
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("is_edited", [False, True])
-def test_a_notebook_that_is_run_in_its_place_stays_what_it_was(
-    is_edited: bool, tmp_path: Path, kernel: ReadyKernel
-) -> None:
+def test_a_notebook_that_is_run_in_its_place_stays_what_it_was(is_edited: bool, tmp_path, kernel):
     path = tmp_path / "n.ipynb"
     first = read_notebook(write_notebook(path, "1 + 1"))
     run_notebook(first, output=path, manager=kernel.manager())

@@ -16,13 +16,15 @@ TRAIN = "Step:ModeKeys.TRAIN"
 
 
 def run(code: str, *, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a program that finds this package and nothing else that is installed."""
+    """Run a program that finds this package and nothing else that is installed; it must succeed."""
     settings = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **(env or {})}
     # Without site-packages, as after `pip install --no-deps make-profiler-report`.
     command = [sys.executable, "-S", "-c", textwrap.dedent(code)]
-    return subprocess.run(
+    done = subprocess.run(
         command, env=settings, capture_output=True, text=True, check=False, timeout=60
     )
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def steps_of(folder: Path) -> list[int]:
@@ -53,7 +55,6 @@ def test_nothing_is_imported_or_done_where_nothing_is_recorded(tmp_path: Path) -
         print(sorted({{"numpy", "click", "pandas", "json"}} & set(sys.modules)))
         """
     )
-    assert done.returncode == 0, done.stderr
     assert done.stdout == "['json']\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -71,7 +72,6 @@ def test_a_recording_needs_nothing_but_python(tmp_path: Path) -> None:
         print(run.folder)
         """
     )
-    assert done.returncode == 0, done.stderr
     assert done.stderr == "reportgen: steps only; the machine is not sampled here\n"
     assert done.stdout == f"{tmp_path}\n"
     assert steps_of(tmp_path) == list(range(7))
@@ -120,7 +120,7 @@ def test_a_second_recording_into_a_folder_goes_beside_it(tmp_path: Path) -> None
 
 
 def test_a_turn_that_break_leaves_is_no_step(tmp_path: Path) -> None:
-    done = run(
+    run(
         f"""
         import reportgen
         with reportgen.recording(out={str(tmp_path)!r}):
@@ -129,12 +129,11 @@ def test_a_turn_that_break_leaves_is_no_step(tmp_path: Path) -> None:
                     break
         """
     )
-    assert done.returncode == 0, done.stderr
     assert steps_of(tmp_path) == [0, 1, 2, 3]
 
 
 def test_annotations_decorate_functions_and_coroutines(tmp_path: Path) -> None:
-    done = run(
+    run(
         f"""
         import asyncio
         import reportgen
@@ -155,13 +154,12 @@ def test_annotations_decorate_functions_and_coroutines(tmp_path: Path) -> None:
             reportgen.step()
         """
     )
-    assert done.returncode == 0, done.stderr
     ranges = reportgen.open(str(tmp_path)).framework_metrics(processes="annotation")
     assert sorted(ranges["framework_metric"]) == ["fib"] * 5 + ["sleep"]
 
 
 def test_a_missing_end_is_reported_and_not_drawn(tmp_path: Path) -> None:
-    done = run(
+    run(
         f"""
         import reportgen
         with reportgen.recording(out={str(tmp_path)!r}):
@@ -172,14 +170,13 @@ def test_a_missing_end_is_reported_and_not_drawn(tmp_path: Path) -> None:
             begun.end()
         """
     )
-    assert done.returncode == 0, done.stderr
     ranges = reportgen.open(str(tmp_path)).framework_metrics(processes="annotation")
     assert list(ranges["framework_metric"]) == ["ends elsewhere"]
     assert remarks_of(tmp_path) == [("open_range", "never ends")]
 
 
 def test_an_error_inside_a_range_passes_through(tmp_path: Path) -> None:
-    done = run(
+    run(
         f"""
         import reportgen
         with reportgen.recording(out={str(tmp_path)!r}):
@@ -190,5 +187,4 @@ def test_an_error_inside_a_range_passes_through(tmp_path: Path) -> None:
                 reportgen.step()
         """
     )
-    assert done.returncode == 0, done.stderr
     assert steps_of(tmp_path) == [0]

@@ -60,21 +60,16 @@ def ended_pid() -> int:
     return process.pid
 
 
-def test_the_lock_of_a_process_that_is_gone_is_taken_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pid", "started"), [(ended_pid(), "1"), (os.getpid(), "another time")], ids=["gone", "another"]
+)
+def test_the_lock_of_a_process_that_is_gone_is_taken_over(pid, started, tmp_path: Path) -> None:
     recording = open_recording(tmp_path, with_host_name=False)
     lock = tmp_path / "recorder" / "nodes" / "node-1.sampler-1"
-    lock.write_text(json.dumps({"pid": ended_pid(), "started": "1"}))
+    lock.write_text(json.dumps({"pid": pid, "started": started}))
 
     assert SamplerLock(recording).is_ours()
     assert lock.with_name("node-1.sampler-2").exists()
-
-
-def test_the_lock_of_another_process_with_the_same_number_is_taken_over(tmp_path: Path) -> None:
-    recording = open_recording(tmp_path, with_host_name=False)
-    lock = tmp_path / "recorder" / "nodes" / "node-1.sampler-1"
-    lock.write_text(json.dumps({"pid": os.getpid(), "started": "another time"}))
-
-    assert SamplerLock(recording).is_ours()
 
 
 def test_the_lock_of_a_living_process_is_respected(tmp_path: Path) -> None:

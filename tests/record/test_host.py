@@ -124,9 +124,7 @@ def test_traffic_inside_the_machine_is_no_network_traffic(large: Machine) -> Non
     assert second["TransmitBytesPerSecond", "Algorithm"] == 100
 
 
-def test_traffic_of_rdma_is_network_traffic_and_counted_once(
-    large: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_traffic_of_rdma_is_network_traffic_and_counted_once(large: Machine, tmp_path, monkeypatch):
     devices = tmp_path / "infiniband"
     monkeypatch.setattr(host_module, "_RDMA_DEVICES", devices)
 

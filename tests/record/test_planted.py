@@ -107,9 +107,7 @@ def test_a_with_block_in_such_a_folder_runs_without_a_recording(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755])
-def test_a_folder_of_another_user_that_nobody_else_writes_to_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
-) -> None:
+def test_a_folder_of_another_user_that_nobody_else_writes_to_is_taken(tmp_path, monkeypatch, mode):
     """Root in a container sees a folder of the host so."""
     tmp_path.chmod(mode)
     _other_user(monkeypatch)

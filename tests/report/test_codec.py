@@ -127,12 +127,7 @@ numbers = st.none() | st.floats(allow_nan=False, allow_infinity=False)
     counters=st.dictionaries(texts.filter(lambda name: name != "notes"), st.integers(0, 2**60)),
     notes=st.lists(st.builds(QualityNote, text=texts, path=texts), max_size=3),
 )
-def test_any_report_survives_the_round_trip(
-    findings: list[RankedFinding],
-    summary: JobSummary,
-    counters: dict[str, int],
-    notes: list[QualityNote],
-) -> None:
+def test_any_report_survives_the_round_trip(findings, summary, counters, notes) -> None:
     report = replace(
         small_report(),
         findings=tuple(findings),

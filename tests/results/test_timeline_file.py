@@ -49,9 +49,7 @@ _STRIPS = st.lists(
 
 
 @given(_STRIPS, st.integers(-1000, 1000))
-def test_a_reader_that_knows_the_document_reads_what_was_written(
-    rows: list[tuple[int, int, int, int, int, int]], begin: int
-) -> None:
+def test_a_reader_that_knows_the_document_reads_what_was_written(rows, begin) -> None:
     rows.sort()
     columns = np.array(rows, dtype=np.int64).reshape(-1, 6).T
     packed = timeline_file.pack_columns([differences(columns[0] - begin), *columns[1:]])

@@ -8,7 +8,7 @@ from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.cpu_bottleneck import RULE
 from reportgen.units import seconds_key
-from tests.builders import START_S, node_profile, ns, span_table, system_table
+from tests.builders import START_S, known, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import TRAIN, finding, rows_of
 from tests.rules.samples import run
 
@@ -58,9 +58,7 @@ def test_both_comparisons_are_strict(gpu: float, cpu: float, violations: int) ->
 
 def test_the_share_of_the_whole_job_is_what_stands_against_the_threshold() -> None:
     # After minutes 2, 3, 4 the share is 20 / 20, 30 / 30, 30 / 40: it was higher than at the end.
-    found = finding(run(RULE, node(starved("b" * 30 + "w" * 10)), **SMALL), "CPU-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, node(starved("b" * 30 + "w" * 10)), **SMALL), "CPU-1"))
     assert found.measured == 75.0
     assert "(75.0 %)" in found.text
 
@@ -87,8 +85,7 @@ def test_as_many_ticks_as_patience_are_too_few() -> None:
     short, enough = run(RULE, part, patience=10), run(RULE, part, patience=9)
 
     assert short.status is Status.SKIPPED
-    assert short.reason is not None
-    assert short.reason.text == (
+    assert known(short.reason).text == (
         "Too few to judge: 10 samples of the machines' utilization; this check needs more than 10."
     )
     assert short.findings == ()
@@ -100,8 +97,7 @@ def test_a_job_without_gpus_has_datapoints_and_the_empty_details() -> None:
     result = run(RULE, node({"cpu0": [99.0] * 20}), **SMALL)
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is ReasonCode.NO_GPU
+    assert known(result.reason).code is ReasonCode.NO_GPU
     assert result.counters == Counters(datapoints=20)
     assert result.details == {"low_gpu_utilization": 0, "bottlenecks": {}}
 
@@ -110,8 +106,7 @@ def test_without_cores_nothing_was_looked_at() -> None:
     result = run(RULE, node({"gpu0": [5.0] * 20}), **SMALL)
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.text == "The use of the CPU cores was not sampled."
+    assert known(result.reason).text == "The use of the CPU cores was not sampled."
     assert result.exhibits == ()
 
 
@@ -133,9 +128,7 @@ def test_the_finding_tells_when_how_wide_and_how_long() -> None:
     ]
     pattern = "b" + "b" * 12 + "wwbb" + "www"
     result = run(RULE, node(starved(pattern, cores=4), rows=rows), **SMALL)
-    found = finding(result, "CPU-1")
-
-    assert found is not None
+    found = known(finding(result, "CPU-1"))
     assert found.severity is Severity.CRITICAL
     assert found.title.endswith("86.7 % of the training loop")
     assert "In 15 of 20 samples (75.0 %)" in found.text
@@ -146,8 +139,7 @@ def test_the_finding_tells_when_how_wide_and_how_long() -> None:
     assert "In these samples 25.0 % of the cores were busy (median)" in found.text
     assert "The samples form 2 intervals; the longest lasts 1 min 18 s on algo-1 and" in found.text
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 78)
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == round(13 / 15, 6)
+    assert known(found.estimate).share_ratio == round(13 / 15, 6)
     assert [row["bottlenecks"] for row in rows_of(result, "when")] == [1, 13, 1]
     assert [row["ticks"] for row in rows_of(result, "when")] == [1, 15, 4]
 
@@ -158,15 +150,12 @@ def test_a_bottleneck_outside_the_loop_is_a_reading() -> None:
     found = finding(result, "CPU-1")
 
     assert result.counters.rule_triggered == 1
-    assert found is not None
-    assert found.severity is Severity.INFO
+    assert known(found).severity is Severity.INFO
 
 
 @pytest.mark.parametrize(("cores", "severity"), [(10, Severity.CRITICAL), (11, Severity.INFO)])
 def test_one_hot_core_of_many_is_hardly_a_bottleneck(cores: int, severity: Severity) -> None:
-    found = finding(run(RULE, node(starved("b" * 20, cores=cores)), **SMALL), "CPU-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, node(starved("b" * 20, cores=cores)), **SMALL), "CPU-1"))
     assert found.severity is severity
     assert ("CPU is hardly the bottleneck" in found.text) is (severity is Severity.INFO)
     assert ("one busy thread" in found.advice) is (severity is Severity.INFO)

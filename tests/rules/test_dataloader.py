@@ -149,15 +149,12 @@ def test_loaders_of_different_nodes_are_not_added_up() -> None:
 
 def test_too_few_loaders_for_a_loop_that_waits_is_a_fault_with_numbers() -> None:
     result = judged(training(wait_s=0.25, num_workers=0), cores=4)
-    found = finding(result, "DL-1")
-
-    assert found is not None
+    found = known(finding(result, "DL-1"))
     assert found.severity is Severity.WARNING
     assert (found.measured, found.threshold, found.unit) == (0.0, 3, "loaders")
     assert found.advice.startswith("Raise num_workers from 0 to 3")
     # 59 waits of 0.25 s between 60 steps of 0.75 s: the one before the first is not in the loop
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == round(59 * 0.25 / 59.75, 6)
+    assert known(found.estimate).share_ratio == round(59 * 0.25 / 59.75, 6)
     assert (found.where.node, found.where.device) == ("algo-1", "algo-1-27")
     assert [row["time_s"] for row in rows_of(result, "loop_share")] == [14.75, 45.0]
 
@@ -169,9 +166,7 @@ def test_an_iterable_that_the_training_process_reads_itself_has_no_loader_proces
         if "num_workers" not in args
     ]
     result = judged(rows, cores=4)
-    found = finding(result, "DL-1")
-
-    assert found is not None
+    found = known(finding(result, "DL-1"))
     assert found.title.endswith("no loader process on 4 cores")
     assert found.measured == 0.0
     assert result.details["dataloaders"] == 1  # SageMaker counts the process itself
@@ -185,11 +180,8 @@ def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(gpus, 
         system=system_table(columns, interval_s=1.0),
         spans=span_table(training(wait_s=0.25, num_workers=0)),
     )
-    found = finding(run(RULE, part), "DL-1")
-
-    assert found is not None
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(expected, abs=1e-6)
+    found = known(finding(run(RULE, part), "DL-1"))
+    assert known(found.estimate).share_ratio == pytest.approx(expected, abs=1e-6)
     assert ("the cores also train: this job keeps them busy for 80.0 %" in found.text) is not bool(
         gpus
     )
@@ -254,18 +246,14 @@ def test_the_time_in_which_an_interrupted_job_did_not_run_does_not_hide_its_wait
 
     # 2 loops of 60 s, without the first wait; the last tick of the first one is at 60 s.
     assert result.metrics["waited_ratio"] == pytest.approx(119 * 0.3 / 119.7, abs=0.005)
-    found = finding(result, "DL-1")
-    assert found is not None
-    bar = result.exhibit("loop_share")
-    assert bar is not None
+    assert finding(result, "DL-1")
+    bar = known(result.exhibit("loop_share"))
     assert "2 h 45 min without any record are left out" in bar.caption
     assert finding(run(RULE, whole), "DL-1") is None
 
 
 def test_no_one_is_told_to_add_workers_when_nothing_waits() -> None:
-    found = finding(judged(training(num_workers=0), cores=4), "DL-6")
-
-    assert found is not None
+    found = known(finding(judged(training(num_workers=0), cores=4), "DL-6"))
     assert found.advice == "Leave the loading as it is."
     assert "not a bottleneck: training waits for data 1.0 %" in found.title
 
@@ -284,9 +272,7 @@ def test_workers_of_one_node_share_its_cores() -> None:
     rows = training(wait_s=0.5, num_workers=0) + training(
         wait_s=0.5, num_workers=0, worker="algo-1-28"
     )
-    found = finding(judged(rows, cores=8), "DL-1")
-
-    assert found is not None
+    found = known(finding(judged(rows, cores=8), "DL-1"))
     assert found.advice.startswith("Raise num_workers from 0 to 3 in each training process")
 
 
@@ -300,11 +286,8 @@ def test_workers_that_do_not_wait_for_each_other_do_not_wait_for_the_longest_wai
             rows.append((*fetch(begin, waits[index % 2])[:4], {"worker": worker}))
             start = START_S + begin + waits[index % 2]
             rows += step_rows([1.0], start_s=start, first=index, worker=worker)
-    found = finding(judged(rows, cores=8), "DL-1")
-
-    assert found is not None
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(0.2, abs=0.01)
+    found = known(finding(judged(rows, cores=8), "DL-1"))
+    assert known(found.estimate).share_ratio == pytest.approx(0.2, abs=0.01)
 
 
 def test_workers_that_wait_for_each_other_behind_their_steps_wait_for_the_longest_wait() -> None:
@@ -317,11 +300,8 @@ def test_workers_that_wait_for_each_other_behind_their_steps_wait_for_the_longes
             rows.append((*fetch(1.5 * index, wait_s)[:4], {"worker": worker}))
             start = START_S + 1.5 * index + wait_s
             rows += step_rows([1.0], start_s=start, first=index, worker=worker)
-    found = finding(judged(rows, cores=8), "DL-1")
-
-    assert found is not None
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(1 / 3, abs=0.01)
+    found = known(finding(judged(rows, cores=8), "DL-1"))
+    assert known(found.estimate).share_ratio == pytest.approx(1 / 3, abs=0.01)
 
 
 @pytest.mark.parametrize(("other_s", "is_odd"), [(0.05, True), (0.2, False)])
@@ -345,10 +325,8 @@ def test_waits_of_which_a_part_was_recorded_stand_for_all() -> None:
     exhibit = result.exhibit("loop_share")
 
     assert share["time_s"] == pytest.approx(29.5, abs=1e-9)
-    assert exhibit is not None
-    assert "Not every wait was recorded" in exhibit.caption
-    found = finding(result, "DL-1")
-    assert found is not None
+    assert "Not every wait was recorded" in known(exhibit).caption
+    found = known(finding(result, "DL-1"))
     assert "Over all 60 steps" in found.text
 
 
@@ -375,8 +353,7 @@ def test_operators_that_fetch_are_waits_when_nothing_else_was_recorded() -> None
     result = judged(rows, cores=1)
 
     assert result.status is Status.SKIPPED  # without loader events their number is unknown
-    assert result.reason is not None
-    assert result.reason.code is ReasonCode.NO_EVENTS
+    assert known(result.reason).code is ReasonCode.NO_EVENTS
     assert result.details == {}
     assert rows_of(result, "loop_share")[0]["time_s"] == 9.5
 
@@ -415,10 +392,9 @@ def test_memory_that_is_not_pinned_costs_the_time_from_a_batch_to_its_step(
     if found is not None:
         assert found.threshold == (4.5 if severity is Severity.WARNING else None)
     if found is not None and severity is Severity.WARNING:
-        assert found.estimate is not None
         # The copy before the first step lies before the loop.
         share = 59 * copy_s / (60 - 0.01 - copy_s)
-        assert found.estimate.share_ratio == pytest.approx(share, abs=1e-4)
+        assert known(found.estimate).share_ratio == pytest.approx(share, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -438,9 +414,7 @@ def test_where_samples_do_not_show_whether_gpus_wait_for_copies_it_says_so(
     use = np.random.default_rng(5).uniform(use_pct - 2, use_pct + 2, 61).tolist()
     system = system_table({"cpu0": [50.0] * 61, "gpu0": use}, start_s=START_S, interval_s=2.0)
     result = run(RULE, replace(part, system=system))
-    found = finding(result, "DL-3")
-
-    assert found is not None
+    found = known(finding(result, "DL-3"))
     assert found.severity is severity
     assert found.measured == pytest.approx(100 - use_pct, abs=0.5)
     assert ("do not show" in found.text) is is_open
@@ -557,8 +531,7 @@ def test_batches_of_persistent_processes_belong_to_the_loader_that_made_them() -
     assert (table[ITERATOR]["active_s"], table["_Other"]["active_s"]) == (179.0, 21.0)
     assert result.details["pin_memory"] is True
     assert finding(result, "DL-3") is None
-    found = finding(result, "DL-1")
-    assert found is not None
+    found = known(finding(result, "DL-1"))
     assert "num_workers from 2 to" in found.advice
 
 
@@ -585,9 +558,7 @@ def test_of_nested_tensorflow_iterators_the_outermost_waits() -> None:
 
 
 def test_a_tensorflow_pipeline_without_prefetch_is_told() -> None:
-    found = finding(judged(tensorflow(prefetch=False), cores=1), "DL-4")
-
-    assert found is not None
+    found = known(finding(judged(tensorflow(prefetch=False), cores=1), "DL-4"))
     assert found.severity is Severity.WARNING
     assert "prefetch" in found.advice
 
@@ -627,8 +598,7 @@ def test_without_loader_events_it_is_skipped(rows: list[Any], code: ReasonCode) 
     result = judged(rows, cores=4)
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is code
+    assert known(result.reason).code is code
     assert result.details == {}
     assert result.counters == Counters()
 
@@ -655,9 +625,7 @@ def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, 
         node(training(wait_s=0.8, n_steps=50), cores=4),
         system=system_table(columns, start_s=START_S, interval_s=1.0),
     )
-    found = finding(run(RULE, part), "DL-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, part), "DL-1"))
     assert said in found.advice
     assert ("3.1 of 4 cores were busy" in found.text) == (hot_cores == 3)
     assert ("are recommended" in found.text) == (hot_cores == 2)
@@ -669,9 +637,7 @@ def test_waiting_that_wears_off_asks_for_a_cache_not_for_more_workers() -> None:
     slow = training(wait_s=0.9, n_steps=20)
     quick = training(wait_s=0.01, n_steps=100)
     rows = [*slow, *(_later(row, 20.0) for row in quick)]
-    found = finding(judged(rows, cores=4), "DL-1")
-
-    assert found is not None
+    found = known(finding(judged(rows, cores=4), "DL-1"))
     assert "of the waiting lies in the first quarter of that time" in found.text
     assert found.advice.startswith("Copy or cache the data before the training")
 
@@ -689,9 +655,7 @@ def test_cores_that_wait_for_the_disk_name_it_and_are_not_used_up(waiting_pct: f
         node(training(wait_s=0.8, n_steps=50), cores=4),
         system=system_table(columns, start_s=START_S, interval_s=1.0),
     )
-    found = finding(run(RULE, part), "DL-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, part), "DL-1"))
     assert (found.cause == Cause.IO_WAIT) == (waiting_pct == 45)
     assert ("1.8 cores waited for the disk" in found.text) == (waiting_pct == 45)
 
@@ -749,9 +713,7 @@ def test_what_workers_exchange_is_no_input() -> None:
 @pytest.mark.parametrize(
     ("rate_between", "cause"), [(220e6, Cause.NETWORK_INPUT), (230e6, Cause.TOO_FEW_LOADERS)]
 )
-def test_loaders_that_mostly_rest_wait_for_a_network_that_goes_on_meanwhile(
-    rate_between: float, cause: Cause
-) -> None:
+def test_loaders_that_mostly_rest_wait_for_a_network_that_goes_on_meanwhile(rate_between, cause):
     # In waits 100 MB/s come, in the same minutes 196 or 204 MB/s; of 4 loaders 1.6 cores compute.
     columns = {f"cpu{core}": [30.0] * 601 for core in range(8)}
     columns["receive"] = [100e6, *[rate_between] * 4] * 120 + [100e6]
@@ -813,8 +775,9 @@ def test_what_the_readers_did_decides_where_it_was_measured(
         f"a loader process together computed for {100 * computing:.1f} %" in result.findings[0].text
     )
     if cause is Cause.OTHER_PROGRAMS:  # without them only the time without a core is saved
-        assert result.findings[0].estimate is not None
-        assert result.findings[0].estimate.share_ratio == pytest.approx(0.5 * queued, abs=0.01)
+        assert known(result.findings[0].estimate).share_ratio == pytest.approx(
+            0.5 * queued, abs=0.01
+        )
 
 
 def recorded(
@@ -927,8 +890,7 @@ def test_cores_that_other_programs_use_do_not_limit_what_more_loaders_save() -> 
     columns = {f"cpu{core}": [80.0] * 601 for core in range(8)} | {"job_cores": [1.6] * 601}
     result = run(RULE, recorded(rows, columns, computing=0.6))
 
-    assert result.findings[0].estimate is not None
-    assert result.findings[0].estimate.share_ratio == pytest.approx(0.5, abs=0.01)
+    assert known(result.findings[0].estimate).share_ratio == pytest.approx(0.5, abs=0.01)
     assert "busy for 20.0 %" in result.findings[0].text
 
 
@@ -989,8 +951,7 @@ def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_u
     if found is None:
         return
     assert (found.severity, found.cause) == (Severity.WARNING, Cause.TOO_MANY_LOADERS)
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == round(18 / 120, 6), "the first two are warm-up"
+    assert known(found.estimate).share_ratio == round(18 / 120, 6), "the first two are warm-up"
     assert "from 6 to 4" in found.advice
     assert "6 loader processes on 4 cores: more than there are cores." in found.text
 
@@ -1040,11 +1001,8 @@ def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> 
     part = replace(
         node(rows, cores=4), system=system_table(columns, start_s=START_S + 0.5, interval_s=1.0)
     )
-    found = finding(run(RULE, part), "DL-2")
-
-    assert found is not None
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == 0.245
+    found = known(finding(run(RULE, part), "DL-2"))
+    assert known(found.estimate).share_ratio == 0.245
 
 
 def test_waits_for_the_first_batches_of_epochs_are_a_fault_of_starting_loaders_again() -> None:

@@ -77,16 +77,16 @@ def test_both_sides_of_the_threshold(n_hot: int, is_reported: bool) -> None:
     assert [finding.id for finding in findings] == ["POWER-1"] * is_reported
 
 
-def test_only_busy_samples_count() -> None:
-    idle_and_hot = gpu(use=split(5, 30, 90), throttle=split(HEAT | IDLE, 30, 0))
-
-    assert ids(run(RULE, node(**idle_and_hot))) == []
-
-
-def test_too_few_busy_samples_are_not_judged() -> None:
-    short = gpu(use=split(90, 59, 0), throttle=[float(HEAT)] * N)
-
-    assert ids(run(RULE, node(**short))) == []
+@pytest.mark.parametrize(
+    "columns",
+    [
+        gpu(use=split(5, 30, 90), throttle=split(HEAT | IDLE, 30, 0)),
+        gpu(use=split(90, 59, 0), throttle=[float(HEAT)] * N),
+    ],
+    ids=["hot while idle", "too few busy samples"],
+)
+def test_only_enough_busy_samples_count(columns: dict[str, list[float | None]]) -> None:
+    assert ids(run(RULE, node(**columns))) == []
 
 
 def test_reasons_are_named_together() -> None:

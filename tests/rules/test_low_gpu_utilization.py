@@ -7,7 +7,7 @@ import pytest
 
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.low_gpu_utilization import RULE
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of
 from tests.rules.samples import run
 
@@ -45,9 +45,7 @@ def test_an_under_used_gpu_is_counted_each_judged_minute() -> None:
 
 
 def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> None:
-    found = finding(run(RULE, node(gpu0=[30.0, 40.0] * 15), **SMALL), "GPU-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, node(gpu0=[30.0, 40.0] * 15), **SMALL), "GPU-1"))
     assert found.severity is Severity.CRITICAL
     unit = "% (95th percentile in its working time)"
     assert (found.measured, found.threshold, found.unit) == (40.0, 70.0, unit)
@@ -130,8 +128,7 @@ def test_a_job_without_gpus_is_skipped() -> None:
     result = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 30})), **SMALL)
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is ReasonCode.NO_GPU
+    assert known(result.reason).code is ReasonCode.NO_GPU
     assert result.details == {}
 
 
@@ -195,9 +192,7 @@ def test_a_busy_core_in_idle_ticks_turns_the_advice_to_the_host() -> None:
     gpu = [0.0, 95.0] * 15
     part = node(gpu0=gpu, cpu0=[95.0 if value == 0 else 20.0 for value in gpu])
 
-    found = finding(run(RULE, part, **SMALL), "GPU-2")
-
-    assert found is not None
+    found = known(finding(run(RULE, part, **SMALL), "GPU-2"))
     assert "in 100.0 % of the idle samples a CPU core was busy" in found.advice
 
 
@@ -210,9 +205,7 @@ def test_absent_samples_do_not_count() -> None:
 
 
 def test_gpus_that_never_work_beside_others_are_told_as_unused() -> None:
-    found = finding(run(RULE, node(gpu0=[90.0] * 20, gpu1=[0.0] * 20), **SMALL), "GPU-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, node(gpu0=[90.0] * 20, gpu1=[0.0] * 20), **SMALL), "GPU-1"))
     assert found.title == "1 of 2 GPUs is never used: gpu1 on algo-1"
     assert "one process per GPU" in found.advice
 
@@ -225,9 +218,7 @@ def test_a_few_samples_in_which_cuda_is_set_up_are_no_use_of_a_gpu() -> None:
 
 
 def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
-    found = finding(run(RULE, node(gpu0=[5.0] * 30), **SMALL), "GPU-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, node(gpu0=[5.0] * 30), **SMALL), "GPU-1"))
     assert found.title.startswith("GPU under-used")
     assert found.cause == Cause.GPU_UNDERUSED
 
@@ -246,9 +237,7 @@ def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
 def test_a_gpu_that_works_in_a_part_of_the_time_is_not_called_under_used(
     values: list[float], said: str, advised: str, cause: Cause
 ) -> None:
-    found = finding(run(RULE, node(gpu0=values), **SMALL), "GPU-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, node(gpu0=values), **SMALL), "GPU-1"))
     assert found.title.startswith(said)
     assert advised in found.advice
     assert found.cause == cause
@@ -256,9 +245,7 @@ def test_a_gpu_that_works_in_a_part_of_the_time_is_not_called_under_used(
 
 def test_a_node_whose_gpus_all_idle_is_told_to_be_looked_at() -> None:
     result = run(RULE, node(gpu0=[90.0] * 20), node(name="algo-2", gpu0=[0.0] * 20), **SMALL)
-    found = finding(result, "GPU-1")
-
-    assert found is not None
+    found = known(finding(result, "GPU-1"))
     assert "processes on algo-2" in found.advice
 
 
@@ -273,8 +260,7 @@ def test_a_gpu_that_stops_wastes_the_rest_of_its_own_time() -> None:
 
     assert found.cause == Cause.GPU_STOPPED
     # From the 20th to the last of 60 samples: 40 of 59 intervals of one of three GPUs
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(40 / 59 / 3, abs=1e-6)
+    assert known(found.estimate).share_ratio == pytest.approx(40 / 59 / 3, abs=1e-6)
     assert (found.where.start_s, found.where.end_s) == (START_S + 19 * 6, START_S + 59 * 6)
     assert rows_of(result, "utilization")[0]["work_mean_pct"] == 95.0
 
@@ -294,11 +280,10 @@ def test_a_stop_costs_its_part_of_the_time_in_which_others_work() -> None:
     # Of two GPUs, one works for 20 of 60 intervals; both begin and end the job idle.
     rest = [0.0] * 40
     values = [*rest, *[95.0] * 61, *rest], [*rest, *[95.0] * 21, *[0.0] * 40, *rest]
-    found = of_cause(run(RULE, node(gpu0=values[0], gpu1=values[1]), **SMALL), Cause.GPU_STOPPED)
-
-    assert found is not None
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx((40 + 40 + 40) / 2 / 100, abs=0.01)
+    found = known(
+        of_cause(run(RULE, node(gpu0=values[0], gpu1=values[1]), **SMALL), Cause.GPU_STOPPED)
+    )
+    assert known(found.estimate).share_ratio == pytest.approx((40 + 40 + 40) / 2 / 100, abs=0.01)
 
 
 @pytest.mark.parametrize(("n_idle", "is_told"), [(5, False), (6, True)])
@@ -313,11 +298,8 @@ def test_half_a_minute_alone_is_a_stop_where_others_go_on(n_idle: int, is_told: 
 def test_a_gpu_that_swings_wastes_its_rests() -> None:
     # Four samples of rest in twelve, the first of them half: what it does between is its usual use.
     values = ([80.0] * 8 + [40.0] + [0.0] * 3) * 5 + [80.0] * 8
-    found = finding(run(RULE, node(gpu0=values), **SMALL), "GPU-2")
-
-    assert found is not None
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(5 * 3.5 / len(values), abs=1e-6)
+    found = known(finding(run(RULE, node(gpu0=values), **SMALL), "GPU-2"))
+    assert known(found.estimate).share_ratio == pytest.approx(5 * 3.5 / len(values), abs=1e-6)
 
 
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
@@ -347,25 +329,20 @@ def test_a_gpu_that_is_never_idle_is_judged_by_what_it_does_on_average() -> None
     # Samples of a second meet steps of 0.7 s here and there.
     values = [50.0, 62.0, 84.0, 66.0, 70.0] * 40
     part = node_profile(system=system_table({"gpu0": values, "gpu1": values}, interval_s=1))
-    found = finding(run(RULE, part, **SMALL), "GPU-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, part, **SMALL), "GPU-1"))
     assert found.severity is Severity.WARNING
     assert "gpu0 on algo-1 is at 66.4 % on average" in found.title
     assert (found.measured, found.threshold) == (66.4, 70.0)
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(0.336)
+    assert known(found.estimate).share_ratio == pytest.approx(0.336)
     assert found.where.end_s == START_S + 199
 
 
 def test_a_gpu_that_rests_costs_all_of_its_rests_as_others_may_wait_for_it_and_look_busy() -> None:
     rests = ([95.0] * 94 + [0.0] * 6) * 4 + [95.0]
-    found = finding(run(RULE, node(gpu0=rests, gpu1=[95.0] * 401), **SMALL), "GPU-2")
+    found = known(finding(run(RULE, node(gpu0=rests, gpu1=[95.0] * 401), **SMALL), "GPU-2"))
 
-    assert found is not None
     assert found.severity is Severity.WARNING
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(24 / 401, abs=1e-4)
+    assert known(found.estimate).share_ratio == pytest.approx(24 / 401, abs=1e-4)
 
 
 @pytest.mark.parametrize(("level", "is_told"), [(77.0, False), (75.0, True)])
@@ -380,8 +357,7 @@ def test_gpus_that_miss_a_tenth_of_their_usual_use_wait_for_something(level, is_
     if is_told:
         (found,) = result.findings
         assert (found.cause, found.severity) == (Cause.LOST_GPU_TIME, Severity.WARNING)
-        assert found.estimate is not None
-        assert found.estimate.share_ratio == pytest.approx(10 / 95, abs=1e-6)
+        assert known(found.estimate).share_ratio == pytest.approx(10 / 95, abs=1e-6)
 
 
 def test_a_steady_use_that_scatters_by_five_points_is_not_short_of_work() -> None:
@@ -399,14 +375,10 @@ def test_a_gpu_that_stops_before_the_others_is_told_though_all_idle_at_the_end(e
     assert (found is not None) is is_told
     if found is not None:
         assert found.where.device == "gpu1"
-        assert found.estimate is not None
-        assert found.estimate.share_ratio == pytest.approx(10 / 91 / 2, abs=1e-3)
+        assert known(found.estimate).share_ratio == pytest.approx(10 / 91 / 2, abs=1e-3)
 
 
 def test_the_cost_of_a_gpu_that_stops_is_known_beside_a_window_of_recorded_steps() -> None:
     part = node(steps=(60, 120), gpu0=[99.0] * 100, gpu1=[99.0] * 60 + [0.0] * 40)
-    found = finding(run(RULE, part), "GPU-1")
-
-    assert found is not None
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(0.2, abs=0.01)
+    found = known(finding(run(RULE, part), "GPU-1"))
+    assert known(found.estimate).share_ratio == pytest.approx(0.2, abs=0.01)

@@ -12,7 +12,7 @@ from reportgen.profile import NodeProfile
 from reportgen.profile.monitoring import Monitoring, Progress
 from reportgen.results import Cause, ReasonCode, Status
 from reportgen.rules.progress import RULE
-from tests.builders import START_S, node_profile, system_table
+from tests.builders import START_S, known, node_profile, system_table
 from tests.rules.samples import column, run
 
 EVERY_S = 10
@@ -100,8 +100,7 @@ def test_without_a_log_nothing_is_said() -> None:
     for part in (node(), node_profile(), node(log([]))):
         result = run(RULE, part)
         assert result.status is Status.SKIPPED
-        assert result.reason is not None
-        assert result.reason.code is ReasonCode.NO_EVENTS
+        assert known(result.reason).code is ReasonCode.NO_EVENTS
 
 
 def test_numbers_that_the_job_logged_are_joined_over_its_restarts() -> None:

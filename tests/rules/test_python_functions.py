@@ -178,9 +178,7 @@ def test_windows_without_a_profile_are_said_to_have_none(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("early_us", "n_covered"), [(0, 1), (20_000, 1), (30_000, 0)])
-def test_a_profile_may_end_a_little_before_the_forward_pass_is_noted(
-    tmp_path: Path, early_us: int, n_covered: int
-) -> None:
+def test_a_profile_may_end_a_little_before_the_forward_pass_is_noted(tmp_path, early_us, n_covered):
     # the second forward pass begins at 0.8 s, 0.25 s after its batch
     end = f"train-1-stepstart-{T + 800_000 - early_us}"
     start = f"train-0-forwardpassend-{T + 200_000}"

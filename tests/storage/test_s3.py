@@ -101,9 +101,7 @@ def test_a_store_without_etags_is_checked_by_size(s3: Bucket, tmp_path: Path) ->
     ]
 
 
-def test_timelines_are_fetched_in_parallel_and_one_that_vanished_is_named(
-    s3: Bucket, tmp_path: Path
-) -> None:
+def test_timelines_are_fetched_in_parallel_and_one_that_vanished_is_named(s3, tmp_path) -> None:
     for number in range(40):
         rows = [("Step:ModeKeys.TRAIN", f"step {number}", START_S + number, START_S + number + 0.5)]
         write_timeline(

@@ -58,9 +58,7 @@ def refused(bucket: Bucket) -> PlaceError:
     return info.value
 
 
-def test_keys_of_a_role_are_asked_for_again_before_they_end(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_of_a_role_are_asked_for_again_before_they_end(bucket, service, monkeypatch) -> None:
     service.lasts_s = 1
     uri = f"{service.address}/v1/credentials"
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri)
@@ -92,9 +90,7 @@ def test_a_profile_that_is_not_there_is_named(bucket: Bucket, monkeypatch: pytes
     assert "'nobody' gives no credentials (ProfileNotFound)" in refused(bucket).message
 
 
-def test_a_profile_can_start_a_program_that_prints_keys(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_profile_can_start_a_program_that_prints_keys(bucket: Bucket, monkeypatch, tmp_path):
     program = tmp_path / "keys.py"
     program.write_text(
         "import datetime, json, pathlib, sys\n"
@@ -120,9 +116,7 @@ def test_a_profile_can_start_a_program_that_prints_keys(
 
 
 @pytest.mark.parametrize("is_service", [True, False])
-def test_the_address_of_a_store_comes_from_the_profile(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_service: bool
-) -> None:
+def test_the_address_of_a_store_comes_from_the_profile(bucket, monkeypatch, tmp_path, is_service):
     address = endpoint()
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
@@ -147,9 +141,7 @@ def test_half_a_pair_of_keys_is_named(bucket: Bucket, monkeypatch: pytest.Monkey
     assert "gives no credentials (PartialCredentialsError)" in refused(bucket).message
 
 
-def test_the_environment_is_looked_at_once_for_all_nodes_of_a_job(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_is_looked_at_once_for_all_nodes_of_a_job(bucket, service, monkeypatch):
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
     for _ in range(3):
         open_location(bucket.url)

@@ -125,8 +125,7 @@ def test_a_kernel_of_triton_says_the_file_that_it_is_written_in(tmp_path: Path, 
     found = lanes_of(trace)
 
     (stream,) = (lane.strips for lane in found.lanes if lane.label == "stream 7")
-    assert stream is not None
-    (said,) = (found.details[code] for code in stream.detail.tolist())
+    (said,) = (found.details[code] for code in known(stream).detail.tolist())
     assert said.endswith("written in cabc12.py (triton)")
     table = column(run(KERNEL_TIME, trace), "kernels", "written_in")
     assert table == ["cabc12.py (triton)"]

@@ -37,9 +37,7 @@ _EVENTS = st.lists(
 
 
 @given(_EVENTS, st.integers(1, 5), st.integers(1, 3))
-def test_coarser_pieces_give_the_same_runs(
-    events: list[tuple[int, int, int]], finest: int, doublings: int
-) -> None:
+def test_coarser_pieces_give_the_same_runs(events, finest, doublings) -> None:
     strips = lane(*events)
     pieces = pieces_of(strips, 0)
     direct = runs_of(pieces, finest << doublings)

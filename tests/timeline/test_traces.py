@@ -81,9 +81,7 @@ def counts(file: ReadFile) -> Counter[str]:
     return found
 
 
-def test_each_lane_has_the_events_of_the_trace(
-    whole: ReadFile, strips: dict[int, list[Strip]], expected: CountedTrace
-) -> None:
+def test_each_lane_has_the_events_of_the_trace(whole, strips, expected) -> None:
     assert counts(whole) == expected.by_lane
     for lane in whole.header["lanes"]:
         if lane["kind"] == "counter":
@@ -94,9 +92,7 @@ def test_each_lane_has_the_events_of_the_trace(
             assert lane["rows"] == max((row + 1 for _, _, row, *_ in its), default=0)
 
 
-def test_arrows_are_the_correlation_pairs(
-    whole: ReadFile, strips: dict[int, list[Strip]], expected: CountedTrace
-) -> None:
+def test_arrows_are_the_correlation_pairs(whole, strips, expected) -> None:
     lanes, arrows = whole.header["lanes"], whole.arrows()
 
     found = Counter(

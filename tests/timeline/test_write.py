@@ -145,9 +145,7 @@ def test_a_window_of_one_rank_names_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_parts", [48, 60])
-def test_many_ranks_have_bounded_files_and_say_what_is_left_out(
-    n_parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_ranks_have_bounded_files_and_say_what_is_left_out(n_parts, tmp_path, monkeypatch):
     monkeypatch.setattr(write, "MOST_PARTS", 50)
     parts = [part(rank, n_steps=10, per_step=3, n_lanes=40) for rank in range(n_parts)]
     file, size = made(parts, tmp_path)

@@ -12,6 +12,7 @@ from reportgen.report import Report
 from reportgen.results import About, ExhibitKind, ReasonCode, Status, exhibit
 from reportgen.views.time_bar import picture_of
 from reportgen.views.verdict import verdict_of
+from tests.builders import known
 from tests.views import reports
 from tests.views.timeline.jobs import training_node, training_report
 
@@ -47,8 +48,7 @@ INPUT_BOUND = {"initialization": 360.0, "busy_high": 3_240.0, "cpu_input": 3_600
 
 
 def test_the_parts_fill_the_bar_and_add_up_to_a_hundred():
-    picture = picture_of(budget_report(INPUT_BOUND))
-    assert picture is not None
+    picture = known(picture_of(budget_report(INPUT_BOUND)))
     assert [(item.name, item.pct) for item in picture.segments] == [
         ("busy", "45.0 %"),
         ("waits for CPU or input", "50.0 %"),
@@ -58,8 +58,7 @@ def test_the_parts_fill_the_bar_and_add_up_to_a_hundred():
 
 
 def test_traced_gpus_that_only_copy_are_told_in_the_words_of_traces():
-    picture = picture_of(budget_report({"memory_operations": 60.0, "host_late": 40.0}))
-    assert picture is not None
+    picture = known(picture_of(budget_report({"memory_operations": 60.0, "host_late": 40.0})))
     assert [item.name for item in picture.segments] == [
         "memory operations",
         "waits for a slow host",
@@ -71,8 +70,7 @@ def test_traced_gpus_that_only_copy_are_told_in_the_words_of_traces():
 
 
 def test_the_sentence_says_what_was_lost_and_to_what():
-    picture = picture_of(budget_report(INPUT_BOUND))
-    assert picture is not None
+    picture = known(picture_of(budget_report(INPUT_BOUND)))
     assert picture.says == (
         f"{WORKED} 45.0 % of the job's time; another 50.0 % (1.0 h) was lost waiting for the "
         "CPU or for input."
@@ -83,8 +81,7 @@ def test_the_sentence_says_what_was_lost_and_to_what():
 @pytest.mark.parametrize(("outside_s", "is_told"), [(449.0, False), (450.0, True)])
 def test_work_outside_of_the_recorded_loop_is_work_all_the_same(outside_s: float, is_told: bool):
     parts = {"initialization": 100.0, "busy_high": 100.0, "finalization": 800.0}
-    picture = picture_of(budget_report(parts, outside_s=outside_s))
-    assert picture is not None
+    picture = known(picture_of(budget_report(parts, outside_s=outside_s)))
     assert picture.says == (
         "The GPUs worked in 10.0 % of the job's time during the recorded loop, and in 45.0 % "
         "before or after it."
@@ -94,8 +91,7 @@ def test_work_outside_of_the_recorded_loop_is_work_all_the_same(outside_s: float
 
 
 def test_with_a_price_the_loss_is_money():
-    picture = picture_of(budget_report(INPUT_BOUND, usd=3.5))
-    assert picture is not None
+    picture = known(picture_of(budget_report(INPUT_BOUND, usd=3.5)))
     assert "another 50.0 % ($3.50) was lost" in picture.says
     assert picture.whole.endswith("$7.00")
     assert [item.amount for item in picture.segments] == [
@@ -114,8 +110,7 @@ def test_causes_of_idling_stand_by_size_and_the_tiny_ones_are_one():
         "between_steps": 2.0,
         "unexplained": 3.0,
     }
-    picture = picture_of(budget_report(parts))
-    assert picture is not None
+    picture = known(picture_of(budget_report(parts)))
     assert [item.name for item in picture.segments] == [
         "busy",
         "waits for CPU or input",
@@ -130,32 +125,26 @@ def test_causes_of_idling_stand_by_size_and_the_tiny_ones_are_one():
 def test_written_shares_of_idling_add_up_to_the_share_that_the_sentence_says(idle):
     names = ("host_late", "launch", "cpu_input", "kernel_gap", "unexplained")
     parts = {"compute": 100.0 - sum(idle), **dict(zip(names, idle, strict=False))}
-    picture = picture_of(budget_report(parts))
-    assert picture is not None
+    picture = known(picture_of(budget_report(parts)))
     said = re.findall(r"another (\d+\.\d) %", picture.says)
     written = [float(item.pct.removesuffix(" %")) for item in picture.segments[1:]]
     assert [f"{sum(written):.1f}"] == said
 
 
-def test_a_job_that_works_is_not_told_of_losses():
-    picture = picture_of(budget_report({"busy_high": 990.0, "between_steps": 10.0}))
-    assert picture is not None
-    assert picture.says == (f"{WORKED} 99.0 % of the job's time; another 1.0 % was lost waiting.")
-
-
-def test_a_loss_that_rounds_to_nothing_is_left_out():
-    picture = picture_of(budget_report({"busy_high": 9999.6, "between_steps": 0.4}))
-    assert picture is not None
-    assert picture.says == f"{WORKED} 100.0 % of the job's time."
-
-
-def test_a_job_that_was_hardly_measured_is_not_told_of_work_or_losses():
-    picture = picture_of(budget_report({"busy_high": 10.0, "not_measured": 990.0}))
-    assert picture is not None
-    assert (
-        picture.says
-        == "99.0 % of the GPUs' time was not measured, which is too much to judge the rest."
-    )
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ((990.0, 10.0, 0.0), f"{WORKED} 99.0 % of the job's time; another 1.0 % was lost waiting."),
+        ((9999.6, 0.4, 0.0), f"{WORKED} 100.0 % of the job's time."),
+        (
+            (10.0, 0.0, 990.0),
+            "99.0 % of the GPUs' time was not measured, which is too much to judge the rest.",
+        ),
+    ],
+)
+def test_a_job_that_works_or_was_hardly_measured_is_not_told_of_losses(parts, says: str):
+    names = ("busy_high", "between_steps", "not_measured")
+    assert known(picture_of(budget_report(dict(zip(names, parts, strict=True))))).says == says
 
 
 @pytest.mark.parametrize(
@@ -171,8 +160,7 @@ def test_without_gpus_the_picture_is_where_an_iteration_goes(loading: float, say
     about = About(checks="c", reading="r", advice="a", host_picture="loop")
     framework = replace(reports.result("Framework", Status.OK, exhibits=(shares,)), about=about)
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
-    picture = picture_of(reports.report_of((skipped, framework)))
-    assert picture is not None
+    picture = known(picture_of(reports.report_of((skipped, framework))))
     assert picture.says == f"No GPU was recorded; {says}"
     assert [(item.name, item.pct) for item in picture.segments] == [
         (name, f"{10 * part:.1f} %") for name, part in parts.items()
@@ -184,8 +172,7 @@ def test_without_gpus_and_steps_the_picture_is_of_the_cpu():
     usage = reports.result(
         "OverallSystemUsage", Status.OK, metrics={"cpu_mean_pct": 69.7, "io_wait_mean_pct": 4.3}
     )
-    picture = picture_of(reports.report_of((skipped, usage)))
-    assert picture is not None
+    picture = known(picture_of(reports.report_of((skipped, usage))))
     assert (
         picture.says
         == "No GPU was recorded. The mean utilization of the CPU cores, by all programs, is 69.7 %."
@@ -199,8 +186,7 @@ def test_without_gpus_and_steps_the_picture_is_of_the_cpu():
 
 def test_without_any_samples_there_is_a_sentence_and_no_empty_bar():
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.TOO_FEW_SAMPLES, "Only one sample.")
-    picture = picture_of(reports.report_of((skipped,)))
-    assert picture is not None
+    picture = known(picture_of(reports.report_of((skipped,))))
     assert picture.says == "Where the GPU time went is not known. Only one sample."
     html = views.header(reports.report_of((skipped,)))._repr_html_()
     assert "rg-budget-says" in html
@@ -254,8 +240,7 @@ def test_a_second_bar_divides_the_time_at_work_as_the_exhibit_that_declares_it()
     about = About(checks="c", reading="r", advice="a", second_picture="bands")
     result = replace(reports.result("Speed", Status.OK, exhibits=(speeds,)), about=about)
     report = reports.report_of((*budget.results.values(), result))
-    picture = picture_of(report)
-    assert picture is not None
+    picture = known(picture_of(report))
     assert picture.second is not None
     assert picture.second.says == "Half of it is slow."
     assert [(item.name, item.pct, item.amount) for item in picture.second.segments] == [

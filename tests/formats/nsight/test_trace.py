@@ -74,9 +74,7 @@ def slices_of(trace: ReportTrace) -> list[tuple[str, SliceKind, int, int]]:
     ]
 
 
-def test_a_kernel_has_its_launch_and_its_time_to_the_nanosecond(
-    report: ReportTables, tmp_path: Path
-) -> None:
+def test_a_kernel_has_its_launch_and_its_time_to_the_nanosecond(report: ReportTables, tmp_path):
     trace = read(report, tmp_path)
     ops, calls = trace.tables.gpu_ops, trace.tables.calls
     assert trace.header.base_ns == BASE_NS
@@ -148,9 +146,7 @@ def test_ranges_keep_their_names_kinds_and_nesting(report: ReportTables, tmp_pat
     ]
 
 
-def test_ranges_of_other_domains_have_its_name_before_but_for_steps(
-    report: ReportTables, tmp_path: Path
-) -> None:
+def test_ranges_of_other_domains_have_its_name_before_but_for_steps(report: ReportTables, tmp_path):
     add_range(report, "NCCL", 0, None, eventType=75, domainId=1)
     add_range(report, "ncclAllReduce", 10, 20, domainId=1)
     add_range(report, "step_41", 30, 40, domainId=1)
@@ -231,9 +227,7 @@ def test_ids_beyond_what_can_be_are_dropped_and_counted(report: ReportTables, tm
 
 @pytest.mark.parametrize("nonsense", [b"\xff\x00", "x", 1e300, -(2**63)])
 @pytest.mark.parametrize("column", ["start", "end", "deviceId", "streamId", "demangledName"])
-def test_nonsense_in_a_column_costs_that_row_at_most(
-    report: ReportTables, tmp_path: Path, column: str, nonsense: object
-) -> None:
+def test_nonsense_in_a_column_costs_that_row_at_most(report, tmp_path, column, nonsense) -> None:
     row = activity(2_000, 2_050) | {column: nonsense}
     report.add("CUPTI_ACTIVITY_KIND_KERNEL", **row)
     assert read(report, tmp_path).tables.gpu_ops.duration_ns.tolist() in ([100], [100, 50])

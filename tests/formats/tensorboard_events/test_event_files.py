@@ -11,7 +11,7 @@ from reportgen import intake
 from reportgen.errors import AmbiguousJobError, FormatError
 from reportgen.formats.tensorboard_events import checksum
 from reportgen.profile import NodeProfile, Quality
-from tests.builders import START_S
+from tests.builders import START_S, known
 from tests.monitoring_files import event_file, message, number, scalar
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -45,8 +45,7 @@ def test_progress_is_that_of_the_tag_with_most_events(tmp_path: Path) -> None:
     node = read(write(tmp_path / "run", events()))
     assert node.job.name == "run"
     assert not node.system.n_ticks
-    assert node.monitoring is not None
-    (progress,) = node.monitoring.progress
+    (progress,) = known(node.monitoring).progress
     assert progress.counter == "step"
     assert progress.step.tolist() == [10.0 * at for at in range(20)]
     assert progress.time_ns[1] == (START_S + 2) * 1_000_000_000
@@ -69,8 +68,7 @@ def test_numbers_of_speed_are_kept_in_each_form(tmp_path: Path) -> None:
             + number(2, at)
             + message(5, message(1, value))
         )
-    progress = read(write(tmp_path, told)).monitoring
-    assert progress is not None
+    progress = known(read(write(tmp_path, told)).monitoring)
     assert progress.progress[0].logged["mfu"][1].tolist() == [7.5, 7.5, 7.5]
 
 
@@ -85,16 +83,14 @@ def test_damage_is_counted_without_the_name_of_the_machine(tmp_path: Path) -> No
     assert all("private-host" not in note.path + note.text for note in node.notes)
     content[len(content) // 2 :] = bytes(1_000)
     (tmp_path / NAME).write_bytes(content)
-    monitoring = read(tmp_path).monitoring
-    assert monitoring is not None
+    monitoring = known(read(tmp_path).monitoring)
     assert 5 < monitoring.progress[0].step.size < 20
 
 
 def test_large_events_are_passed_over(tmp_path: Path) -> None:
     image = message(5, message(1, message(1, "image") + message(4, bytes(3 << 20))))
     told = events()
-    monitoring = read(write(tmp_path, [*told[:9], image, *told[9:]])).monitoring
-    assert monitoring is not None
+    monitoring = known(read(write(tmp_path, [*told[:9], image, *told[9:]])).monitoring)
     assert monitoring.progress[0].step.size == 20
 
 
@@ -118,7 +114,6 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
 @needs_shared_data
 def test_a_real_file_is_read_to_its_end() -> None:
     node = read(SHARED_DATA / "wandb" / "events.out.tfevents.1585769947")
-    assert node.monitoring is not None
-    (progress,) = node.monitoring.progress
+    (progress,) = known(node.monitoring).progress
     assert not any(note.counts.get(Quality.LINES_BROKEN) for note in node.notes)
     assert progress.step.size > 3

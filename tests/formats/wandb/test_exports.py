@@ -9,7 +9,7 @@ import pytest
 
 from reportgen import intake
 from reportgen.profile import Clock, NodeProfile, Quality, SeriesKind
-from tests.builders import START_S
+from tests.builders import START_S, known
 
 ROWS = [(START_S + 15.5 * at, 10.0 * at, 1000.0 * at, 7 * at) for at in range(4)]
 TITLES = '"","system.gpu.0.gpu","_timestamp","system.network.recv","_wandb","global_step"\n'
@@ -29,8 +29,7 @@ def check(node: NodeProfile) -> None:
     assert node.system.first_ns == START_S * 1_000_000_000
     received = node.system.matrix(SeriesKind.RECEIVE_ALGORITHM)[1:, 0]
     assert received == pytest.approx([1000 / 15.5] * 3)
-    assert node.monitoring is not None
-    (progress,) = node.monitoring.progress
+    (progress,) = known(node.monitoring).progress
     assert progress.step.tolist() == [0, 7, 14, 21]
     assert any("500 rows unless more" in note.text for note in node.notes)
 

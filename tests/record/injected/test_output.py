@@ -102,9 +102,7 @@ def test_a_disk_that_takes_nothing_is_given_up(made: Output, tmp_path: Path, mon
     assert made.n_lost == 3  # the others were never tried
 
 
-def test_the_rank_names_the_files_unless_a_living_process_has_it(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rank_names_the_files_unless_a_living_process_has_it(settings, tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "3")
     ranks = tmp_path / "recorder" / "ranks"
     ranks.mkdir(parents=True)

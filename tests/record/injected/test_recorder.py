@@ -65,9 +65,7 @@ def test_the_card_is_brought_up_to_date_every_minute(recorder: Recorder, monkeyp
     assert len(recorder.output.card["step_ends"]) == 40
 
 
-def test_a_mark_that_fails_switches_its_hook_off_and_the_others_go_on(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mark_that_fails_switches_its_hook_off_and_the_others_go_on(recorder, monkeypatch):
     monkeypatch.setattr(recorder.steps, "forward_began", None)
     loader, forward = recorder.fence("torch.loader"), recorder.fence("torch.forward")
     for step in range(3):
@@ -103,9 +101,7 @@ def test_the_card_names_ends_of_steps_with_the_same_numbers_on_all_nodes(tmp_pat
 
 
 @pytest.mark.parametrize(("is_used", "uuids"), [(True, ["GPU-a1", "GPU-a2"]), (False, [])])
-def test_the_card_names_the_gpus_that_the_process_uses(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, is_used: bool, uuids: list[str]
-) -> None:
+def test_the_card_names_the_gpus_that_the_process_uses(recorder, monkeypatch, is_used, uuids):
     cuda = SimpleNamespace(
         is_initialized=lambda: is_used,
         current_device=lambda: 1,

@@ -95,9 +95,7 @@ def torch(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_framework_that_has_changed_is_imported_and_the_fault_is_said(
-    torch: Path, tmp_path: Path
-) -> None:
+def test_a_framework_that_has_changed_is_imported_and_the_fault_is_said(torch: Path, tmp_path):
     out = tmp_path / "out"
     done = start("import torch.optim.optimizer as o; print(o.__name__)", folders=[torch], out=out)
     assert done.stdout == "torch.optim.optimizer\n"

@@ -44,9 +44,7 @@ def test_a_trigger_makes_the_status_even_below_the_patience() -> None:
         (1001, Status.OK, ReasonCode.IMPORTED),
     ],
 )
-def test_no_more_samples_than_the_patience_is_no_look(
-    datapoints: int, status: Status, code: ReasonCode
-) -> None:
+def test_no_more_samples_than_the_patience_is_no_look(datapoints, status, code) -> None:
     result = judged("LowGPUUtilization", (0, 0, datapoints), {})
     assert result.status is status
     assert result.reason.code is code
@@ -57,9 +55,7 @@ def test_no_more_samples_than_the_patience_is_no_look(
     ("has_events", "code"),
     [(True, ReasonCode.NO_EVENTS), (False, ReasonCode.NO_FRAMEWORK_METRICS)],
 )
-def test_a_rule_of_events_without_any_says_whether_there_are_others(
-    has_events: bool, code: ReasonCode
-) -> None:
+def test_a_rule_of_events_without_any_says_whether_there_are_others(has_events, code) -> None:
     result = judged("Dataloader", (0, 0, 0), {}, has_events=has_events)
     assert (result.status, result.reason.code) == (Status.SKIPPED, code)
 

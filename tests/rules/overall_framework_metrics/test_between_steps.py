@@ -14,7 +14,7 @@ from reportgen.results import Severity
 from reportgen.rules.base import NoParams
 from reportgen.rules.overall_framework_metrics import RULE
 from reportgen.rules.overall_framework_metrics.tables import Between
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import TRAIN, finding, rows_of
 from tests.rules.samples import run
 
@@ -45,8 +45,7 @@ def test_work_between_steps_of_keras_is_told_with_its_share(work_s: float, is_to
     assert (found is not None) == is_told
     if found is not None:
         assert (found.severity, found.cause) == (Severity.WARNING, "work_between_steps")
-        assert found.estimate is not None
-        assert found.estimate.share_ratio == pytest.approx(work_s / (0.3 + work_s), rel=0.01)
+        assert known(found.estimate).share_ratio == pytest.approx(work_s / (0.3 + work_s), rel=0.01)
         (row,) = rows_of(result, "between_steps")
         assert found.measured == pytest.approx(row["host_work_pct"], abs=1e-3)
 
@@ -84,14 +83,11 @@ def test_no_more_can_be_won_than_the_gpus_leave_unused() -> None:
     n_ticks = int(2 * (plain.spans.end_ns.max() / 1e9 - START_S))
     use = np.minimum(rng.uniform(20, 120, n_ticks), 100.0).tolist()
     use[0] = use[-1] = 100.0
-    found = finding(run(RULE, replace(plain, system=system_table({"gpu0": use}))), "FW-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, replace(plain, system=system_table({"gpu0": use}))), "FW-1"))
     assert found.cause == "lost_gpu_time"
-    assert found.estimate is not None
     assert found.measured is not None
     assert found.measured > 60
-    assert found.estimate.share_ratio == pytest.approx(1 - np.mean(use) / 100, abs=0.01)
+    assert known(found.estimate).share_ratio == pytest.approx(1 - np.mean(use) / 100, abs=0.01)
 
 
 @pytest.mark.parametrize(("use", "most_ratio"), [(97.0, 0.0), (80.0, 0.2)])
@@ -103,8 +99,7 @@ def test_a_host_that_is_steps_ahead_of_the_gpus_costs_at_most_what_they_leave_un
     is_told = found is not None and found.severity is Severity.WARNING
     assert is_told is (most_ratio > 0)
     if found is not None and is_told:
-        assert found.estimate is not None
-        assert found.estimate.share_ratio == pytest.approx(most_ratio, abs=0.01)
+        assert known(found.estimate).share_ratio == pytest.approx(most_ratio, abs=0.01)
 
 
 def test_where_steps_were_recorded_but_not_one_wait_the_time_between_them_is_no_work() -> None:
@@ -192,17 +187,13 @@ def test_an_optimizer_that_runs_the_passes_shows_what_else_a_step_holds(may_use_
 
 
 def test_on_cores_alone_what_lies_between_recorded_steps_is_work_of_the_script() -> None:
-    found = finding(run(RULE, recorded_job(0.0, between_s=0.1)), "FW-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, recorded_job(0.0, between_s=0.1)), "FW-1"))
     assert (found.severity, found.cause) == (Severity.WARNING, "work_between_steps")
     assert found.measured == pytest.approx(100 * 0.1 / 0.401, rel=0.01)
 
 
 def test_without_waits_it_may_be_that_or_loading() -> None:
-    found = finding(run(RULE, recorded_job(0.0, between_s=0.2, loader=False)), "FW-1")
-
-    assert found is not None
+    found = known(finding(run(RULE, recorded_job(0.0, between_s=0.2, loader=False)), "FW-1"))
     assert (found.severity, found.cause) == (Severity.WARNING, "host_bound")
 
 

@@ -149,9 +149,7 @@ def test_the_exhibit_stays_small_for_long_jobs_of_nodes_that_begin_apart() -> No
     st.lists(st.tuples(st.integers(0, 500), st.integers(0, 80)), min_size=1, max_size=20),
     st.integers(1, 64),
 )
-def test_buckets_hold_what_counting_every_instant_finds(
-    spans: list[tuple[int, int]], width_ns: int
-) -> None:
+def test_buckets_hold_what_counting_every_instant_finds(spans, width_ns) -> None:
     start_ns = np.array([start for start, _ in spans], dtype=np.int64)
     end_ns = start_ns + np.array([length for _, length in spans], dtype=np.int64)
     found = bucket_times(union_of(start_ns, end_ns), width_ns)
