@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reportgen import __version__
-from reportgen.allocation import set_up_memory
 from reportgen.assets import notebook_path
 from reportgen.cli.places import (
     FileType,
@@ -277,7 +276,6 @@ def _at_least(fail_on: str, report: Report) -> list[Finding]:
 
 def main() -> None:
     """Run the command and leave with its code."""
-    set_up_memory()
     open_closed_streams()
     leave_with(run_command(command))
 

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import click
 
+from reportgen.allocation import set_up_memory
 from reportgen.cli.interrupt import INTERRUPTED, interrupts_spare_imports
 from reportgen.cli.streams import say
 from reportgen.errors import EXIT_FAILED, ReportgenError, remedy
@@ -21,6 +22,7 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 
 def run_command(called: click.Command) -> int:
     """Run a command and return its code."""
+    set_up_memory()
     try:
         with interrupts_spare_imports():
             answer = called.main(standalone_mode=False)

@@ -23,7 +23,9 @@ _PACKAGE_HOME = str(Path(__file__).resolve().parents[2])
 _FIRST_LINE = (
     # The kernel must find this very package, also when it runs from a checkout; importing it
     # here warms the kernel up while the data are being read.
-    f"import sys; sys.path.append({_PACKAGE_HOME!r}); import reportgen.store, reportgen.views"
+    f"import sys; sys.path.append({_PACKAGE_HOME!r}); "
+    "from reportgen.allocation import set_up_memory; set_up_memory(); "
+    "import reportgen.store, reportgen.views"
 )
 _ARGUMENTS = (
     "--HistoryManager.enabled=False", "--IPKernelApp.exec_PYTHONSTARTUP=False",
