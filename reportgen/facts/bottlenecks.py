@@ -150,7 +150,7 @@ def bottlenecks_of(
     n_ticks = np.diff(minutes.stop, prepend=0)
     gpus = SeriesKind.GPU_UTILIZATION
     n_gpus, n_cores = len(system.names(gpus)), len(system.names(kind))
-    n_sampled = count_where(system.each(gpus), system.n_ticks, np.isfinite)
+    n_sampled = count_where(system, gpus, np.isfinite)
     loop_ns = training_loop_ns(spans)
     loop_ticks = _split(loop_ns, system.tick_ns)
     active = overlaps_any(spans.start_ns, spans.end_ns, time_ns, time_ns)
@@ -191,7 +191,7 @@ def gpu_samples_of(
     is_low = low_gpus(system, below=gpu_below) > 0
     is_busy = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=cpu_above) > 0
     is_waiting = hot_cores(system, SeriesKind.IO_WAIT, above=io_above) > 0
-    n_sampled = count_where(system.each(SeriesKind.GPU_UTILIZATION), system.n_ticks, np.isfinite)
+    n_sampled = count_where(system, SeriesKind.GPU_UTILIZATION, np.isfinite)
     part = np.select([~is_low, is_busy & is_waiting, is_busy, is_waiting], [4, 2, 0, 1], default=3)
     return np.bincount(part[n_sampled > 0], minlength=len(GPU_SAMPLE_PARTS))
 
@@ -199,8 +199,7 @@ def gpu_samples_of(
 @fact
 def _functions_at_work(part: NodeProfile) -> FunctionSums:
     system, spans = part.system, part.spans
-    columns = system.each(SeriesKind.GPU_UTILIZATION)
-    works = count_where(columns, system.n_ticks, lambda use: use > BUSY_ABOVE_PCT) > 0
+    works = count_where(system, SeriesKind.GPU_UTILIZATION, lambda use: use > BUSY_ABOVE_PCT) > 0
     at_ns = system.tick_ns[works]
     return function_sums(spans, overlaps_any(spans.start_ns, spans.end_ns, at_ns, at_ns))
 

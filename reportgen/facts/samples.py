@@ -64,11 +64,11 @@ def means(total: Floats, count: Counts) -> Floats:
 
 
 def count_where(
-    columns: Iterable[Floats], n_ticks: int, is_meant: Callable[[Floats], Mask]
+    system: SystemTable, kind: SeriesKind, is_meant: Callable[[Floats], Mask]
 ) -> Integers:
-    """Return (n_ticks,) how many of some columns are meant at each tick."""
-    found = np.zeros(n_ticks, dtype=np.int64)
-    for column in columns:
+    """Return (n_ticks,) how many series of a kind are meant at each tick."""
+    found = np.zeros(system.n_ticks, dtype=np.int64)
+    for column in system.each(kind):
         found += is_meant(column)
     return found
 

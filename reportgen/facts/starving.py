@@ -167,10 +167,9 @@ def _work_of(system: SystemTable) -> _Work | None:
 
     The one that idles most counts at each time: GPUs that wait for it in a collective look busy.
     """
-    n_working = samples.count_where(
-        usage.in_use(system), system.n_ticks, lambda use: use >= usage.IDLE_BELOW_PCT
-    )
-    works = np.flatnonzero(n_working)
+    if not system.names(SeriesKind.GPU_UTILIZATION):
+        return None
+    works = np.flatnonzero(usage.at_work(system)[0])
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
     at_work = slice(int(works[0]), int(works[-1]) + 1)

@@ -112,8 +112,7 @@ def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> Iterator[tuple[str,
 
 def low_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
     """Return (n_ticks,) how many GPUs lie under ``below``; an absent sample never does."""
-    columns = system.each(SeriesKind.GPU_UTILIZATION)
-    return count_where(columns, system.n_ticks, lambda use: use < below)
+    return count_where(system, SeriesKind.GPU_UTILIZATION, lambda use: use < below)
 
 
 def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
@@ -312,7 +311,7 @@ def wait_for_disk(waiting: Floats, busy: Floats) -> Mask:
 
 def hot_cores(system: SystemTable, kind: SeriesKind, *, above: float) -> Rows:
     """Return (n_ticks,) how many cores exceed ``above``; an absent sample never does."""
-    return count_where(system.each(kind), system.n_ticks, lambda use: use > above)
+    return count_where(system, kind, lambda use: use > above)
 
 
 @fact
@@ -406,8 +405,8 @@ def starvation_of(
     """
     is_inside = while_at_work(system)
     received = sum_of(system, SeriesKind.RECEIVE_ALGORITHM)
-    gpus = system.each(SeriesKind.GPU_UTILIZATION)
-    has_both = np.isfinite(received) & (count_where(gpus, system.n_ticks, np.isfinite) > 0)
+    n_gpus = count_where(system, SeriesKind.GPU_UTILIZATION, np.isfinite)
+    has_both = np.isfinite(received) & (n_gpus > 0)
     known, limit = received[np.isfinite(received) & is_inside], limit_bytes_per_s
     if not known.size:
         limit = None

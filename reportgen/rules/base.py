@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reportgen import results
 from reportgen.profile import NodeProfile, RankTrace
@@ -25,12 +25,6 @@ class Need(StrEnum):
 
 Part = NodeProfile | RankTrace
 """Inputs that a rule may measure."""
-
-
-class Params(Protocol):
-    """Parameters of a rule: a frozen dataclass whose fields were made with ``param``."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,14 @@
 """Common part of CPUBottleneck and IOBottleneck: ticks with an idle GPU and hot cores.
 
-Each of the two rules has its parameters and its words; the rest is here.
+Each of the two rules has its parameters and its words; the rest is here. ``limits`` are the
+parameters of one of them: ``hot_threshold`` has another name in each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 
 from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, stretches_of
 from reportgen.facts.breakdown import largest_increase
@@ -30,19 +31,6 @@ NARROW_RATIO = 0.1
 LOOP_FROM_RATIO = 0.1
 """A bottleneck that takes less of the training loop than this is a reading: there is little to
 win."""
-
-
-class _Limits(Protocol):
-    """The parameters that both rules have; ``hot_threshold`` has another name in each."""
-
-    @property
-    def threshold(self) -> float: ...
-    @property
-    def hot_threshold(self) -> float: ...
-    @property
-    def gpu_threshold(self) -> float: ...
-    @property
-    def patience(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +98,7 @@ LONGEST = """ The samples form {n_stretches:count interval}; the longest lasts {
     {longest.node} and has {longest.n_ticks:count such sample}."""
 
 
-def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottlenecks:
+def measure(part: NodeProfile, limits: Any, *, words: Wording) -> Bottlenecks:
     """Measure one node."""
     found = bottlenecks_of(
         part, words.cores, gpu_below=limits.gpu_threshold, hot_above=limits.hot_threshold
@@ -118,7 +106,7 @@ def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottleneck
     return replace(found, starving=words.starving(part))
 
 
-def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> Outcome:
+def judge(parts: Sequence[Bottlenecks], limits: Any, *, words: Wording) -> Outcome:
     """Add up the nodes; say when and how widely the host held up the GPUs."""
     job = merge([Bottlenecks(), *parts])
     counted = aws.counted_bottlenecks(job, share_pct=limits.threshold, patience=limits.patience)
@@ -140,7 +128,7 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> O
     )
 
 
-def _reason(job: Bottlenecks, limits: _Limits, words: Wording) -> Reason | None:
+def _reason(job: Bottlenecks, limits: Any, words: Wording) -> Reason | None:
     reason = reason_to_skip(
         n_ticks=job.n_ticks, n_gpus=job.n_gpus, n_samples=job.n_ticks, patience=limits.patience
     )
@@ -163,7 +151,7 @@ def _metrics(job: Bottlenecks) -> Mapping[str, float | int | None]:
     }
 
 
-def _finding(job: Bottlenecks, limits: _Limits, words: Wording) -> Finding | None:
+def _finding(job: Bottlenecks, limits: Any, words: Wording) -> Finding | None:
     in_use_pct = 100 * job.in_use_ratio
     is_over = in_use_pct > limits.threshold
     is_told = is_over or (job.loop_ratio or 0.0) >= REPORTED_FROM_RATIO

@@ -95,13 +95,15 @@ class RankPrecision:
         lost: its name, if kernels of its graphs are missing in the recording.
     """
 
-    n_ops: int = kit.merged(sum)
-    times_ns: Mapping[tuple[Precision, bool], int] = kit.merged(kit.sum_by_key)
-    by_inputs_ns: Mapping[Precision, int] = kit.merged(kit.sum_by_key)
-    fp32_matrix_ns: int = kit.merged(sum)
-    window_ns: int = kit.merged(sum)
-    capability: float | None = kit.merged(least)
-    is_amd: bool = kit.merged(all)
+    n_ops: int = kit.merged(sum, default=0)
+    times_ns: Mapping[tuple[Precision, bool], int] = kit.merged(
+        kit.sum_by_key, default_factory=dict
+    )
+    by_inputs_ns: Mapping[Precision, int] = kit.merged(kit.sum_by_key, default_factory=dict)
+    fp32_matrix_ns: int = kit.merged(sum, default=0)
+    window_ns: int = kit.merged(sum, default=0)
+    capability: float | None = kit.merged(least, default=None)
+    is_amd: bool = kit.merged(all, default=True)
     lost: tuple[str, ...] = kit.merged(kit.concat, default=())
 
     @property
@@ -113,10 +115,7 @@ class RankPrecision:
 def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
     if graph_loss(trace):
-        return RankPrecision(
-            n_ops=0, times_ns={}, by_inputs_ns={}, fp32_matrix_ns=0, window_ns=0, capability=None,
-            is_amd=True, lost=(trace.node,),
-        )  # fmt: skip
+        return RankPrecision(lost=(trace.node,))
     windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
     kernels = trace.gpu_ops.kind == GpuKind.KERNEL
     codes, place = distinct_codes(trace.gpu_ops.name[kernels])

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from reportgen.facts.device_busy import Window, WindowKind
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import (
     LARGEST_PART,
@@ -391,22 +392,10 @@ def largest(order: int) -> Place:
     return Place(dashboard=DashboardPanel(order=order, headline=LARGEST_PART, row_of="pct"))
 
 
-class NamedWindow(Protocol):
-    """A window of a rank: from the first to the last GPU operation, or all steps."""
-
-    @property
-    def kind(self) -> str:
-        """Return ``gpu`` or ``steps``."""
-
-    @property
-    def length_ns(self) -> int:
-        """Return its length."""
-
-
-def window_name(windows: Sequence[NamedWindow]) -> str:
+def window_name(windows: Sequence[Window]) -> str:
     """Name the windows of some ranks, at least one, and their length, or the range of lengths."""
     steps, gpu = "the recorded steps", "the time from the first to the last GPU operation"
-    names = {"steps": steps, "gpu": gpu}
+    names = {WindowKind.STEPS: steps, WindowKind.GPU: gpu}
     kinds = {item.kind for item in windows}
     name = names[kinds.pop()] if len(kinds) == 1 else "each rank's window"
     return f"{name} ({format_ns_range([item.length_ns for item in windows])})"

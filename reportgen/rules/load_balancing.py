@@ -12,6 +12,7 @@ from reportgen import results
 from reportgen.arrays import Counts, Floats
 from reportgen.facts import distributions, usage
 from reportgen.facts.distributions import jensen_shannon
+from reportgen.facts.samples import count_where
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
@@ -119,10 +120,7 @@ class NodeLoad:
 def measure(part: NodeProfile, params: Params) -> NodeLoad:
     """Measure a node; GPUs without samples do not exist."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    is_busy = np.zeros(system.n_ticks, dtype=np.bool_)
-    for use in system.each(kind):
-        is_busy |= use >= usage.IDLE_BELOW_PCT
-    busy = np.flatnonzero(is_busy)
+    busy = np.flatnonzero(count_where(system, kind, lambda use: use >= usage.IDLE_BELOW_PCT))
     columns = system.columns_of(kind)
     are_light = dict(zip(system.names(kind), usage.lightly_used(columns).tolist(), strict=True))
     are_used = usage.used_throughout(columns).tolist()
@@ -184,7 +182,8 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
     if max(n_gpus, default=0) == 1:
         text = "There is only one GPU per node, nothing to compare."
         missing = results.Reason(code=results.ReasonCode.NO_GPU, text=text)
-    uneven = [pair for pair in pairs if _is_gap(pair) and pair.distance > params.threshold]
+    apart = [pair for pair in pairs if pair.differ_at_work and pair.gap_pct >= GAP_FROM_PCT]
+    uneven = [pair for pair in apart if pair.distance > params.threshold]
     return Outcome(
         missing=missing,
         **counted_pairs([load.aws for load in loads]),
@@ -204,10 +203,6 @@ def _metrics(
         **({"distance_max": round(max(pair.distance for pair in pairs), 6)} if pairs else {}),
         **({"uneven_processes": n_processes} if n_processes else {}),
     }
-
-
-def _is_gap(pair: PairDistance) -> bool:
-    return pair.differ_at_work and pair.gap_pct >= GAP_FROM_PCT
 
 
 def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: Params) -> Finding:

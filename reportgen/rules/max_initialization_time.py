@@ -173,10 +173,9 @@ class NodeStart:
 def measure(part: NodeProfile, _params: Params) -> NodeStart:
     """Measure one node."""
     system, spans, steps = part.system, part.spans, part.spans.steps()
-    n_busy = count_where(
-        system.each(SeriesKind.GPU_UTILIZATION), system.n_ticks, lambda use: use >= IDLE_BELOW_PCT
-    )
-    has_gpus = system.n_ticks > 0 and bool(system.names(SeriesKind.GPU_UTILIZATION))
+    gpus = SeriesKind.GPU_UTILIZATION
+    n_busy = count_where(system, gpus, lambda use: use >= IDLE_BELOW_PCT)
+    has_gpus = system.n_ticks > 0 and bool(system.names(gpus))
     is_busy = n_busy > 0 if has_gpus else at_work(system)[0]
     work_ns = system.tick_ns[is_busy]
     has_begun = work_ns[SUSTAINED_TICKS - 1 :] - work_ns[: 1 - SUSTAINED_TICKS] <= (
@@ -261,30 +260,19 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         by_work = _phases_of_work(job, job.cores, least_start_s=SHORT_START_S)
         words, end = OF_CORES, BY_GPUS.replace("GPUs", "cores")
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
-    shown, (meanwhile, advice), counters = by_work, _meanwhile(job.rates), results.Counters()
+    shown, estimated, counters = by_work, "", results.Counters()
     if by_work is None:
-        loop_ns, begun_ns = job.loop.start_ns, job.begun_ns
-        is_estimated = loop_ns is not None and begun_ns is not None and begun_ns < loop_ns
-        estimated = write(ESTIMATED) if is_estimated else ""
-        meanwhile += estimated
+        loop_ns, begun_ns, shown = job.loop.start_ns, job.begun_ns, phases
+        if phases and loop_ns is not None and begun_ns is not None and begun_ns < loop_ns:
+            estimated, shown = write(ESTIMATED), _by_number(phases, begun_ns)
         words, end = OF_STEPS, f"{OUR_END}.{estimated}".rstrip(".")
-        shown = _by_number(phases, begun_ns) if is_estimated else phases
         counters = results.Counters(
             rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
         )
     return Outcome(
         missing=None if by_work else kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps),
         findings=[
-            _finding(
-                shown,
-                params,
-                meanwhile=meanwhile,
-                advice=advice,
-                is_whole=not job.is_unrecorded,
-                is_numbered=job.begun_ns is not None,
-                words=words,
-                unseen_s=seconds(job.interval_ns) if by_work else 0.0,
-            ),
+            _finding(job, shown, params, words=words, estimated=estimated),
             None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
         ],
         exhibits=phases_exhibit(shown, end=end),
@@ -305,51 +293,38 @@ def _phases_of_work(job: NodeStart, work: Ends, *, least_start_s: float = 0.0) -
     return phases if before_s >= least_start_s else None
 
 
-def _by_number(phases: Phases | None, begun_ns: int | None) -> Phases | None:
+def _by_number(phases: Phases, begun_ns: int) -> Phases:
     """Return the phases with the begin of the training that the number of a step shows."""
-    if phases is None or begun_ns is None:
-        return phases
     before_s, loop_s, after_s = phases.parts_s
     shown_s = min(max(seconds(begun_ns) - phases.start_s, 0.0), before_s)
     return replace(phases, parts_s=(shown_s, loop_s + before_s - shown_s, after_s))
 
 
 def _finding(
+    job: NodeStart,
     phases: Phases | None,
     params: Params,
     *,
-    meanwhile: str,
-    advice: str,
-    is_whole: bool,
-    is_numbered: bool,
     words: Mapping[str, Any],
-    unseen_s: float,
+    estimated: str,
 ) -> results.Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole.
 
-    Args:
-        phases: of the job, if they are known.
-        params: the limit.
-        meanwhile: what went on before the loop.
-        advice: what fits it.
-        is_whole: whether the loop was recorded from its start.
-        is_numbered: whether the number of a step shows when it began.
-        words: by what the loop is known.
-        unseen_s: how long before it was seen the loop may have begun.
+    ``words`` say by what the loop is known; work began at most an interval before it was seen.
     """
     if phases is None or not sum(phases.parts_s):
         return None
     before_s, loop_s, after_s = phases.parts_s
-    share, sure_s = before_s / sum(phases.parts_s), before_s - unseen_s
+    share = before_s / sum(phases.parts_s)
+    sure_s = before_s if words is OF_STEPS else before_s - seconds(job.interval_ns)
+    limit_s, limit = max(COSTLY_S, COSTLY_RATIO * sum(phases.parts_s)), OF_JOB
     is_late = sure_s > params.limit_s
     is_longer = sure_s > loop_s >= after_s
-    is_known = is_numbered or (is_whole and loop_s >= after_s)
-    is_sure = sure_s >= max(COSTLY_S, COSTLY_RATIO * sum(phases.parts_s))
-    is_costly = is_sure and is_known
-    if not is_late and not is_longer and not is_costly:
+    is_known = job.begun_ns is not None or (not job.is_unrecorded and loop_s >= after_s)
+    is_fault = is_late or (is_known and sure_s >= limit_s)
+    if not is_fault and not is_longer:
         return None
-    is_fault = is_late or is_costly
-    limit_s, limit = max(COSTLY_S, COSTLY_RATIO * sum(phases.parts_s)), OF_JOB
+    meanwhile, advice = _meanwhile(job.rates)
     if is_late or is_longer:
         limit_s = params.limit_s if is_late else loop_s
         limit = "the limit is {s:s}" if is_late else "longer than the loop"
@@ -363,7 +338,7 @@ def _finding(
         limit=write(limit, s=limit_s),
         loop_s=loop_s,
         share_pct=percentages(phases.parts_s, decimals=1)[0],
-        meanwhile=meanwhile,
+        meanwhile=meanwhile + estimated,
         **words,
     )
     return replace(found, measured=round(before_s, 3))

@@ -53,7 +53,7 @@ class NodePairs:
 def pairs_of(part: NodeProfile, params: Params) -> NodePairs:
     """Compare all samples of each pair of GPUs up to the end of each minute."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    is_sampled = count_where(system.each(kind), system.n_ticks, np.isfinite) > 0
+    is_sampled = count_where(system, kind, np.isfinite) > 0
     minute_ns = minutes_of(system.tick_ns[is_sampled]).start_ns
     histories, workloads, n_samples = {}, {}, 0
     for gpu, samples in samples_by_gpu(system, kind):

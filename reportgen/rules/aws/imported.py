@@ -10,6 +10,7 @@ from reportgen import results
 from reportgen.errors import ConfigError
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Severity, Status
 from reportgen.rules.aws.bottleneck_tables import gpu_samples
+from reportgen.rules.aws.details import mapping_of
 from reportgen.rules.aws.shown import exhibits_of_details
 from reportgen.rules.base import AnyRule, Need, param_specs, param_values
 from reportgen.rules.kit import Message, too_few, too_short
@@ -141,14 +142,14 @@ def with_declarations(
 def with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.RuleResult, ...]:
     """Add the pie of both bottleneck rules, from the times that SageMaker's details list."""
     by_id = {item.id: item for item in found}
-    pair = [by_id.get(RuleId(name)) for name in _BOTTLENECK_RULES]
-    cpu, io = pair
+    cpu, io = (by_id.get(RuleId(name)) for name in _BOTTLENECK_RULES)
     if cpu is None or io is None or cpu.exhibit("gpu_samples"):
         return tuple(found)
-    busy, waiting = (_moments(item.details) for item in (cpu, io))
+    times = [item.details.get("bottlenecks") for item in (cpu, io)]
     n_low = cpu.details.get("low_gpu_utilization")
-    if busy is None or waiting is None or not isinstance(n_low, int):
+    if not all(isinstance(item, dict) for item in times) or not isinstance(n_low, int):
         return tuple(found)
+    busy, waiting = (set(mapping_of(item)) for item in times)
     counts = [len(busy - waiting), len(waiting - busy), len(busy & waiting)]
     counts += [n_low - sum(counts), cpu.counters.datapoints - n_low]
     if min(counts) < 0 or not sum(counts):
@@ -156,11 +157,6 @@ def with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.RuleR
     made = gpu_samples(counts, caption=_SAMPLES_BY_TIME)
     shown = replace(cpu, exhibits=(made, *cpu.exhibits))
     return tuple(shown if item is cpu else item for item in found)
-
-
-def _moments(details: Details) -> set[str] | None:
-    times = details.get("bottlenecks")
-    return set(times) if isinstance(times, dict) else None
 
 
 def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:

@@ -40,19 +40,16 @@ def exhibits_of_details(counters: Counters, details: Details, params: Any) -> It
     """Yield everything that a result of SageMaker holds; nothing for details without numbers."""
     yield from phases_exhibit(phases_of(details), end=AWS_END)
     yield from usage_tables(usage_rows(details))
-    yield from _bottlenecks(counters, details, getattr(params, "gpu_threshold", _IDLE_PCT))
+    n_low = details.get("low_gpu_utilization")
+    if isinstance(n_low, int) and n_low:
+        part = "a GPU below, a CPU core busy or waiting (bottleneck)"
+        gpu_below = getattr(params, "gpu_threshold", _IDLE_PCT)
+        yield slices(counters, gpu_below=gpu_below, part=part, n_low=n_low)
     yield from _steps(details)
     yield from _members(details)
     yield from _boxes(details)
     yield from _workloads(details)
     yield from _waits(details)
-
-
-def _bottlenecks(counters: Counters, details: Details, gpu_below: float) -> Iterator[Exhibit]:
-    n_low = details.get("low_gpu_utilization")
-    if isinstance(n_low, int) and n_low:
-        part = "a GPU below, a CPU core busy or waiting (bottleneck)"
-        yield slices(counters, gpu_below=gpu_below, part=part, n_low=n_low)
 
 
 def _members(details: Details) -> Iterator[Exhibit]:

@@ -91,8 +91,8 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
     is_at_work = np.zeros((system.n_ticks, len(system.names(kind))), dtype=np.bool_, order="F")
     for place, use in enumerate(system.each(kind)):
         is_at_work[:, place] = use > IDLE_BELOW_PCT
-    steps_ns = training_loop_ns(part.spans)
-    loop_ns = steps_ns or _active_ns(tick_ns, is_at_work)
+    steps_ns, active_ns = training_loop_ns(part.spans), tick_ns[is_at_work.any(axis=1)]
+    loop_ns = steps_ns or ((int(active_ns[0]), int(active_ns[-1])) if active_ns.size else None)
     length_ns, gap_ns = tick_lengths_ns(system)
     is_hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT) > 0
     causes = _causes(system, is_at_work, part.spans, is_hot)
@@ -135,11 +135,6 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
     )
 
 
-def _active_ns(tick_ns: Instants, is_at_work: Mask) -> tuple[int, int] | None:
-    rows = np.flatnonzero(is_at_work.any(axis=1))
-    return (int(tick_ns[rows[0]]), int(tick_ns[rows[-1]])) if rows.size else None
-
-
 def _causes(
     system: SystemTable, is_at_work: Mask, spans: SpanTable, is_hot: Mask
 ) -> Mapping[Part, Mask]:
@@ -155,8 +150,7 @@ def _causes(
     is_waiting = mean_of(system, SeriesKind.IO_WAIT) > IO_MEAN_PCT
     is_waiting |= hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT) > 0
     n_at_work = np.count_nonzero(is_at_work, axis=1)
-    gpus = system.each(SeriesKind.GPU_UTILIZATION)
-    n_busy = count_where(gpus, system.n_ticks, lambda use: use > BUSY_PCT)
+    n_busy = count_where(system, SeriesKind.GPU_UTILIZATION, lambda use: use > BUSY_PCT)
     is_waited_for = is_inside(spans.where(exchanges_data(spans))) | (n_in_step > n_at_work)
     return {
         # An idle GPU is not above 90 % itself, so any that is, is another one.

@@ -250,11 +250,6 @@ def _between_ns(job: FrameworkSums) -> int:
     return max(job.breakdown.others_ns - job.lost_ns, 0)
 
 
-def _between_pct(job: FrameworkSums) -> float:
-    between_ns, steps_ns = _between_ns(job), sum(job.breakdown.step_ns.values())
-    return 100 * between_ns / (steps_ns + between_ns) if steps_ns else 0.0
-
-
 def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
     step_ns, between_ns = sum(job.breakdown.step_ns.values()), _between_ns(job)
     whole_ns = step_ns + between_ns
@@ -291,10 +286,12 @@ def _between(job: FrameworkSums) -> Finding | None:
             worst=worst,
             gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
         )
-    return _share_between(_between_pct(job), job)
+    return _share_between(job)
 
 
-def _share_between(between_pct: float, job: FrameworkSums) -> Finding | None:
+def _share_between(job: FrameworkSums) -> Finding | None:
+    between_ns, steps_ns = _between_ns(job), sum(job.breakdown.step_ns.values())
+    between_pct = 100 * between_ns / (steps_ns + between_ns) if steps_ns else 0.0
     if between_pct <= OTHERS_PCT:
         return None
     regular = [item.open_ratio for item in job.between if item.loop_ns]
@@ -320,12 +317,9 @@ def _passes(job: FrameworkSums) -> Finding | None:
     share, name = max(((share, name) for name, share in passes.items()), default=(0.0, ""))
     if share <= PASS_PCT:
         return None
+    where = _where(job.loop)
     return PASSES.finding(
-        measured=share,
-        threshold=PASS_PCT,
-        where=_where(job.loop),
-        name=name,
-        lower=name.lower(),
+        measured=share, threshold=PASS_PCT, where=where, name=name, lower=name.lower()
     )
 
 
