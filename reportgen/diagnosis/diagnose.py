@@ -103,13 +103,12 @@ def _roots(
     finding: Finding,
     findings: Sequence[Finding],
     told_before: Mapping[int, Finding],
-    unexplained: AbstractSet[int],
+    apart: AbstractSet[int],
 ) -> list[Finding]:
     reached, ends = [finding], []
     for item in reached:
         teller = told_before.get(id(item))
-        explained = [] if id(item) in unexplained else explaining(item, findings)
-        causes = [*explained, *([teller] if teller else [])]
+        causes = [*explaining(item, findings, apart), *([teller] if teller else [])]
         if not causes and item is not finding:
             ends.append(item)
         reached += [other for other in causes if all(other is not seen for seen in reached)]

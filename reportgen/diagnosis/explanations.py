@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from reportgen.diagnosis.evidence import is_ruled_out
 from reportgen.results import Finding, RuleResult, Severity, Status
@@ -136,12 +137,17 @@ def share_of(finding: Finding) -> float:
     return finding.estimate.share_ratio if finding.estimate else 0.0
 
 
-def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
+def explaining(
+    symptom: Finding, findings: Sequence[Finding], apart: AbstractSet[int] = frozenset()
+) -> list[Finding]:
     """Return the findings that explain another one: those that do alone, else several together.
 
     Small ones are not counted together: each accounts for a quarter of that half at least. The time
-    of all of them is taken out of the symptom's: what is left must be no fault.
+    of all of them is taken out of the symptom's: what is left must be no fault. Nothing explains
+    the findings whose ``id()`` is among those that stand ``apart``.
     """
+    if id(symptom) in apart:
+        return []
     least = EXPLAINS_RATIO * share_of(symptom)
     parts = [
         other
@@ -150,7 +156,9 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
     ]
     by_cause = dict[str, float]()
     for part in (
-        candidate for candidate in parts if not any(explains(other, candidate) for other in parts)
+        candidate
+        for candidate in parts
+        if id(candidate) in apart or not any(explains(other, candidate) for other in parts)
     ):
         by_cause[part.cause] = max(share_of(part), by_cause.get(part.cause, 0.0))
     left = share_of(symptom) - sum(by_cause.values())

@@ -15,11 +15,11 @@ from itertools import groupby
 
 import numpy as np
 
-from reportgen.arrays import Floats, Instants
+from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts.intervals import Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import are_waits_known, worker_waits
 from reportgen.facts.samples import means, totals_of, unrecorded_ns
-from reportgen.facts.slow_steps import slow_steps_of
+from reportgen.facts.slow_steps import SlowSteps, slow_steps_of
 from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
 from reportgen.facts.usage import in_use
 from reportgen.profile import NodeProfile, SpanTable
@@ -156,7 +156,13 @@ def _usual_ns(times: StepTimes) -> Floats:
     """Return (n,) what lies behind each step as behind all steps around it, without waits."""
     slow = slow_steps_of(times)
     rest_ns = times.rest_ns.astype(np.float64)
-    return np.where(slow.is_slow_between, rest_ns - slow.between_excess_ns, rest_ns)
+    return np.where(_pauses(slow), rest_ns - slow.between_excess_ns, rest_ns)
+
+
+def _pauses(slow: SlowSteps) -> Mask:
+    """Return (n,) behind which steps lies more than usual: far more, or again and again."""
+    is_longer = slow.between_excess_ns > np.maximum(slow.step_excess_ns, 0)
+    return slow.is_slow_between | (slow.in_rhythm & is_longer)
 
 
 @fact
@@ -331,7 +337,7 @@ def _unions(
 def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
     """Return the steps of a phase, the ends of usual ones, its slow steps and its slow pauses."""
     steps, slow = times.steps, slow_steps_of(times)
-    is_slow, is_pause = slow.is_slow_step, slow.is_slow_between
+    is_slow, is_pause = slow.is_slow_step, _pauses(slow)
     tail_ns = (TAIL_RATIO * steps.duration_ns).astype(np.int64)
     return (
         union_of(steps.start_ns, steps.end_ns),

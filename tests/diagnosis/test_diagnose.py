@@ -307,6 +307,16 @@ def test_waits_do_not_explain_that_gpus_of_one_process_are_used_unequally(n_proc
     assert diagnosed_balance.findings[0].possible_causes == ()
 
 
+def test_unequal_use_in_one_process_and_its_waits_are_two_faults_that_explain_an_effect() -> None:
+    uneven = finding("BAL-1", Severity.WARNING, 0.43, cause=Cause.GPU_IMBALANCE)
+    balance = replace(result("LoadBalancing", uneven), metrics={"uneven_processes": 1})
+    copies = finding("DL-3", Severity.WARNING, 0.35, cause=Cause.UNPINNED_MEMORY)
+    low = finding("GPU-1", Severity.CRITICAL, 0.64, cause=Cause.GPU_UNDERUSED)
+    found = diagnose([balance, result("Dataloader", copies), result("LowGPUUtilization", low)])
+
+    assert found[2].findings[0].symptom_of == ("BAL-1", "DL-3")
+
+
 def test_busy_cores_hold_up_all_gpus_of_a_node_alike_and_explain_no_unequal_use() -> None:
     uneven = finding("BAL-1", Severity.WARNING, 0.3, cause=Cause.GPU_IMBALANCE)
 

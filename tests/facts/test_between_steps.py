@@ -39,6 +39,7 @@ def job(
     copy_s: float = 0.0,
     use_in_copies: float = 0.0,
     works_on_s: float = 0.0,
+    every_fifth_s: float = 0.0,
 ) -> NodeProfile:
     """Return a node: 300 ms steps, 100 ms of work behind each, then 20 ms of waiting.
 
@@ -48,7 +49,8 @@ def job(
     The GPU is used by 90 % in steps, by ``use_at_end`` in their last 5 %, and otherwise between
     them; a meter averages over ``tick_s``, or ``looks_back`` times as long, until up to ``late_s``
     later than it says. Every 40th pause takes 2 s longer. After each wait a batch is copied for
-    ``copy_s``. Behind each step the GPU works on for ``works_on_s`` before the host works.
+    ``copy_s``. Behind each step the GPU works on for ``works_on_s`` before the host works, and
+    behind every fifth the host works for ``every_fifth_s`` more.
     """
     rows: list[tuple[Any, ...]] = []
     edges, levels, at_s = [START_S], [0.0], START_S + 3
@@ -62,6 +64,7 @@ def job(
             edges, levels, end_s = [*edges, end_s], [*levels, 90.0], end_s + works_on_s
             edges, levels = [*edges, end_s], [*levels, use_between]
         worked_s = end_s + WORK_S + (2.0 if step % 40 == 20 else 0.0)
+        worked_s += every_fifth_s if step % 5 == 4 else 0.0
         at_s = worked_s + WAIT_S
         if waits:
             rows.append(("DataLoaderIter", "It::GetNext", worked_s, at_s, {}))
@@ -85,6 +88,12 @@ def test_waits_and_single_pauses_are_no_work_between_steps() -> None:
 
     assert found.n_steps == 400
     assert found.is_waiting_known
+    assert found.regular_ns == pytest.approx(399 * WORK_S * 1e9, rel=0.01)
+
+
+def test_a_rhythm_is_no_part_of_what_lies_between_all_steps() -> None:
+    (found,) = between_steps_of(job(every_fifth_s=0.25))
+
     assert found.regular_ns == pytest.approx(399 * WORK_S * 1e9, rel=0.01)
 
 
