@@ -16,8 +16,6 @@ _T = TypeVar("_T")
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 Rows = NDArray[np.int64]
-_AT_ONCE = 1 << 17
-"""Rows that numpy adds up at once: it makes 8-byte indices of their codes."""
 
 _MOST_COUNTED, _MOST_OF_RADIX = 1 << 20, 1 << 16
 """Codes of a smaller range than the first are found without a sort, in a tenth of its time; of a
@@ -117,9 +115,7 @@ def greatest(values: Iterable[int | None]) -> int | None:
 def sums_by_code(codes: NDArray[np.integer], values: NDArray[np.int64], n_codes: int) -> Rows:
     """Return (n_codes,) exact sums of (n,) values for each code, 0 for codes without rows."""
     sums = np.zeros(n_codes, dtype=np.int64)
-    for first in range(0, codes.size, _AT_ONCE):
-        rows = slice(first, first + _AT_ONCE)
-        np.add.at(sums, codes[rows], values[rows])
+    np.add.at(sums, codes, values)
     return sums
 
 

@@ -134,11 +134,7 @@ def _asked(path: str, what: str) -> tuple[str, Answer]:
     refuse_oddity(Path(path), hint=hint)
     with saved_report(path) as folder:
         if folder is None:
-            raise LocationError(
-                f"There is no saved report under {path!r}.",
-                hint=hint,
-                path=path,
-            )
+            raise LocationError(f"There is no saved report under {path!r}.", hint=hint, path=path)
         report = load(folder)
     return report.job.name, ask(report, what)
 

@@ -181,9 +181,7 @@ class PandasFrame:
             nodes=None if get_system_metrics else (),
         )
         framework = self.job.framework_metrics(
-            since=start_time_us,
-            until=end_time_us,
-            nodes=None if get_framework_metrics else (),
+            since=start_time_us, until=end_time_us, nodes=None if get_framework_metrics else ()
         )
         return system, _selected(framework, selected_framework_metrics)
 
@@ -221,11 +219,7 @@ class TimelineCharts:
         self._ticks_us = max((rows.to_numpy() for _, rows in series), key=len, default=())
         self.figures = [
             charts.window(
-                job,
-                since=since,
-                until=until,
-                events=anywhere(select_events),
-                dimensions=dimensions,
+                job, since=since, until=until, events=anywhere(select_events), dimensions=dimensions
             )
         ]
         _show(self.figures)

@@ -156,11 +156,7 @@ class Job:
             return by_name(series.name) and by_dimension(series.dimension) and by_type(series.type)
 
         frames = [
-            system_frame(
-                read_samples(part, wants=wants),
-                part.node,
-                origin_us=self.origin_us,
-            )
+            system_frame(read_samples(part, wants=wants), part.node, origin_us=self.origin_us)
             for part in self._parts(nodes, kept)
         ]
         found = join_frames(frames, SYSTEM_COLUMNS)

@@ -226,9 +226,7 @@ def _asking_processes(pid: Integers, worker_id: Integers) -> Integers:
 
 
 def _loaders_of(
-    calls: tuple[Integers, Instants],
-    lives: tuple[Integers, Instants, Instants],
-    set_up: Instants,
+    calls: tuple[Integers, Instants], lives: tuple[Integers, Instants, Instants], set_up: Instants
 ) -> Integers:
     """Return (n,) which of the loaders that live side by side made the batch of each wait.
 

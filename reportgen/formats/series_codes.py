@@ -12,8 +12,6 @@ from reportgen.profile import Series
 UNKNOWN = -1
 UNREADABLE = -2
 
-_LINES_AT_ONCE = 1 << 18
-
 MAX_SERIES, MAX_GPUS = 4_096, 256
 """More on one node can only be damage. Each series is a column, and GPUs are compared in pairs.
 A p4d has 216 series and 8 GPUs, which can be cut into 56."""
@@ -65,11 +63,6 @@ class SeriesCodes:
         """Return each line's series code, ``UNKNOWN`` where its hash was not learned."""
         if not self._hashes.size:
             return np.full(hashes.shape, UNKNOWN, dtype=np.int32)
-        codes = np.empty(hashes.shape, dtype=np.int32)
-        for start in range(0, hashes.size, _LINES_AT_ONCE):
-            lines = slice(start, start + _LINES_AT_ONCE)
-            entries = np.searchsorted(self._hashes, hashes[lines])
-            np.minimum(entries, self._hashes.size - 1, out=entries)
-            is_known = self._hashes[entries] == hashes[lines]
-            codes[lines] = np.where(is_known, self._hash_codes[entries], UNKNOWN)
-        return codes
+        entries = np.minimum(np.searchsorted(self._hashes, hashes), self._hashes.size - 1)
+        is_known = self._hashes[entries] == hashes
+        return np.where(is_known, self._hash_codes[entries], UNKNOWN).astype(np.int32, copy=False)

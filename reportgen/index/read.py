@@ -105,11 +105,7 @@ def _in_folder(place: str) -> Iterator[JobRow]:
     hint = "Pass a folder that holds reports, or s3://bucket/prefix."
     refuse_oddity(Path(place), hint=hint)
     if not Path(place).is_dir():
-        raise LocationError(
-            f"Cannot open {place}: no such folder.",
-            hint=hint,
-            path=place,
-        )
+        raise LocationError(f"Cannot open {place}: no such folder.", hint=hint, path=place)
     for folder, path, version in _walk(place):
         page = Path(folder).parent / _PAGE
         beside = str(page) if page.is_file() else ""

@@ -82,8 +82,7 @@ def _is_relative(path: str, location: Location, file: FileRef, claim: Claim) -> 
     name = printable(without_host(PurePosixPath(file.key).name))
     if file.size_bytes == 0:
         raise FormatError(
-            f"{name} is empty: its program wrote nothing, or has only begun.",
-            path=path,
+            f"{name} is empty: its program wrote nothing, or has only begun.", path=path
         )
     head = location.read_range(file.key, 0, _HEAD_BYTES)
     if not format_of(claim.format_id).looks_like(head):

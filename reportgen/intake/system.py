@@ -81,9 +81,7 @@ def read_system(
 
 
 def valid_blocks(
-    files: Sequence[SystemFile],
-    codes: SeriesCodes,
-    problems: Diagnostics,
+    files: Sequence[SystemFile], codes: SeriesCodes, problems: Diagnostics
 ) -> Iterator[tuple[list[SystemFile], Rows]]:
     """Yield blocks of files and what in them are samples; see ``valid_rows``."""
     if not files:

@@ -46,10 +46,7 @@ def limits_of(series: Sequence[Series]) -> ValueLimits:
 
 
 def valid_rows(
-    raw: Sequence[RawRows],
-    files: Sequence[SystemFile],
-    limits: ValueLimits,
-    problems: Diagnostics,
+    raw: Sequence[RawRows], files: Sequence[SystemFile], limits: ValueLimits, problems: Diagnostics
 ) -> Rows:
     """Return the samples of some files; see ``valid_lines``.
 

@@ -44,9 +44,7 @@ class HasMemo(Protocol):
 _P = TypeVar("_P", bound=HasMemo)
 
 
-def fact(
-    compute: Callable[Concatenate[_P, _More], _T],
-) -> Callable[Concatenate[_P, _More], _T]:
+def fact(compute: Callable[Concatenate[_P, _More], _T]) -> Callable[Concatenate[_P, _More], _T]:
     """Make a function of a part compute once for each part.
 
     With further arguments, which are hashable, it computes once for each of their values.

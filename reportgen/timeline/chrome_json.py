@@ -215,14 +215,7 @@ class ChromeWriter:
         flow, is_out = ends.of(lane, strips)
         lead = f'{{"ph":"X","cat":"{lane.kind}","pid":{process},"tid":'
         start_ns = strips.start_ns + (zero_ns - self._base_ns)
-        columns = (
-            nest + first,
-            strips.name,
-            start_ns,
-            strips.duration_ns,
-            flow,
-            is_out,
-        )
+        columns = (nest + first, strips.name, start_ns, strips.duration_ns, flow, is_out)
         for begin in range(0, strips.n, CHUNK_ROWS):
             rows = slice(begin, begin + CHUNK_ROWS)
             for thread, name, start, duration, arrow, leaves in zip(

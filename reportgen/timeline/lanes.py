@@ -6,7 +6,7 @@ event is in one lane.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -21,16 +21,9 @@ from reportgen.results.timeline_file import Family
 Times = NDArray[np.int64]
 Numbers = NDArray[np.int64]
 Codes = NDArray[np.int32]
-Given = NDArray[Any] | Callable[[], NDArray[Any]]
-"""A column, or what makes it when it is needed: of many events each takes tens of MB."""
 
 MOST_ROWS = 256
 """A lane has no more rows: deeper events share the last. Python stacks have a few hundred."""
-
-_AT_ONCE = 1 << 14
-"""Events that are Python numbers at a time: 1 MB."""
-_COMPARED = 1 << 19
-"""Events that are compared at a time: 4 MB a column."""
 
 MOST_ALIKE = 48
 """Threads of a host, streams of a GPU, phases of a worker; further ones share a lane."""
@@ -192,27 +185,6 @@ def no_steps() -> LaneSteps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepTexts(Sequence[str]):
-    """The details of steps by their (n,) numbers: nothing, then ``step 0``, ``step 1`` and so on.
-
-    A long job has too many of them for memory.
-    """
-
-    number: Numbers
-
-    def __len__(self) -> int:
-        """Return how many details there are."""
-        return self.number.size + 1
-
-    def __getitem__(self, code: Any) -> Any:
-        """Return a detail, or of a slice some as a list."""
-        place = range(len(self))[code]
-        if isinstance(place, range):
-            return [self[one] for one in place]
-        return f"step {self.number[place - 1]}" if place else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartLanes:
     """The lanes of a node or rank; the first is its own group, parents come before children.
 
@@ -231,7 +203,7 @@ class PartLanes:
     lanes: tuple[Lane, ...]
     names: tuple[str, ...] = ()
     families: tuple[Family, ...] = ()
-    details: Sequence[str] = ("",)
+    details: tuple[str, ...] = ("",)
     arrows: Arrows = field(default_factory=no_arrows)
     arguments: tuple[Argument, ...] = ()
     steps: LaneSteps = field(default_factory=no_steps)
@@ -283,11 +255,11 @@ class TextCodes:
 def strips_of(
     start_ns: Times,
     duration_ns: Times,
-    name: Given,
+    name: NDArray[Any],
     *,
-    detail: Given | None = None,
-    flow: Given | None = None,
-    source: Given | None = None,
+    detail: NDArray[Any] | None = None,
+    flow: NDArray[Any] | None = None,
+    source: NDArray[Any] | None = None,
     slack_ns: int = 0,
 ) -> Strips:
     """Return events in any order as strips in rows; see ``rows_of``."""
@@ -303,16 +275,11 @@ def strips_of(
         start_ns=start_ns,
         duration_ns=duration_ns,
         row=row,
-        name=_codes(name, order),
-        detail=none if detail is None else _codes(detail, order),
-        flow=none if flow is None else _codes(flow, order),
-        source=None if source is None else _codes(source, order),
+        name=name[order].astype(np.int32),
+        detail=none if detail is None else detail[order].astype(np.int32),
+        flow=none if flow is None else flow[order].astype(np.int32),
+        source=None if source is None else source[order].astype(np.int32),
     )
-
-
-def _codes(given: Given, order: Codes) -> Codes:
-    values = given() if callable(given) else given
-    return values.astype(np.int32, copy=False)[order]
 
 
 def _by_start(start_ns: Times, duration_ns: Times) -> NDArray[np.intp]:
@@ -334,26 +301,21 @@ def rows_of(start_ns: Times, duration_ns: Times, *, slack_ns: int = 0) -> Codes:
     """
     end_ns = np.maximum(start_ns + duration_ns - slack_ns, start_ns + 1)
     row = np.arange(start_ns.size, dtype=np.int32)  # right where all events are nested
-    ends_ns = np.sort(end_ns)
-    for low in range(0, start_ns.size, _COMPARED):
-        here = slice(low, low + _COMPARED)
-        row[here] -= np.searchsorted(ends_ns, start_ns[here], side="right").astype(np.int32)
-    del ends_ns
-    clashes_ns = np.concatenate([*_clashes(row, start_ns, end_ns), np.empty(0, np.int64)])
+    row -= np.searchsorted(np.sort(end_ns), start_ns, side="right").astype(np.int32)
+    clashes_ns = _clashes(row, start_ns, end_ns)
     np.minimum(row, MOST_ROWS - 1, out=row)
     if clashes_ns.size:
         _fit_groups(row, start_ns, end_ns, clashes_ns=clashes_ns)
     return row
 
 
-def _clashes(row: Codes, start_ns: Times, end_ns: Times) -> Iterator[Times]:
-    """Yield when events begin before the one before them in their row ends."""
-    by_row = order_of_codes(row).astype(np.int32)
-    for low in range(0, row.size, _COMPARED):
-        after = by_row[low + 1 : low + 1 + _COMPARED]
-        before = by_row[low : low + after.size]
-        is_clash = (end_ns[before] > start_ns[after]) & (row[before] == row[after])
-        yield start_ns[after[is_clash]]
+def _clashes(row: Codes, start_ns: Times, end_ns: Times) -> Times:
+    """Return when events begin before the one before them in their row ends."""
+    by_row = order_of_codes(row)
+    before, after = by_row[:-1], by_row[1:]
+    is_clash = (end_ns[before] > start_ns[after]) & (row[before] == row[after])
+    clashes_ns: Times = start_ns[after[is_clash]]
+    return clashes_ns
 
 
 def _fit_groups(row: Codes, start_ns: Times, end_ns: Times, *, clashes_ns: Times) -> None:
@@ -363,15 +325,12 @@ def _fit_groups(row: Codes, start_ns: Times, end_ns: Times, *, clashes_ns: Times
     holds_clash = np.zeros(first.size, dtype=bool)
     holds_clash[np.searchsorted(start_ns[first], clashes_ns, side="right") - 1] = True
     events = np.flatnonzero(np.repeat(holds_clash, np.diff(np.append(first, start_ns.size))))
-    free_ns: list[int] = []  # all rows are free again where a group begins
-    for low in range(0, events.size, _AT_ONCE):
-        some = events[low : low + _AT_ONCE]
-        row[some] = _first_fit(start_ns[some].tolist(), end_ns[some].tolist(), free_ns)
+    row[events] = _first_fit(start_ns[events].tolist(), end_ns[events].tolist())
 
 
-def _first_fit(starts_ns: Sequence[int], ends_ns: Sequence[int], free_ns: list[int]) -> list[int]:
-    """Return the lowest row that is free when each event begins; ``free_ns`` is when rows are."""
-    rows = []
+def _first_fit(starts_ns: Sequence[int], ends_ns: Sequence[int]) -> list[int]:
+    """Return the lowest row that is free when each event begins."""
+    rows, free_ns = list[int](), list[int]()
     for start_ns, end_ns in zip(starts_ns, ends_ns, strict=True):
         for row, until_ns in enumerate(free_ns):
             if until_ns <= start_ns:

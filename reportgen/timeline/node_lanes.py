@@ -21,7 +21,6 @@ from reportgen.timeline.lanes import (
     LaneSteps,
     Numbers,
     PartLanes,
-    StepTexts,
     TextCodes,
     family_of_counter,
     grouped,
@@ -81,7 +80,7 @@ def lanes_of_node(part: NodeProfile) -> PartLanes:
         lanes=tuple(lanes),
         names=tuple(name for name, _ in names.codes),
         families=tuple(family for _, family in names.codes),
-        details=StepTexts(number=_numbers(spans)),
+        details=("", *(f"step {number}" for number in _numbers(spans))),
         steps=_steps(spans, origin_ns),
         n_counters=len(system.series),
     )
@@ -164,7 +163,14 @@ def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
         lanes.append(Lane(kind=kind, label=group or "system", parent=0))
         for label, (columns, unit) in sorted(groups[group].items()):
             family = family_of_counter(f"{group} {label}")
-            track = _mean(system, columns, origin_ns, unit=unit, family=family)
+            track = _Mean(
+                system=system,
+                columns=columns,
+                origin_ns=origin_ns,
+                is_there=_totals(system, columns)[1] > 0,
+                unit=unit,
+                family=family,
+            )
             lanes.append(Lane(kind=LaneKind.COUNTER, label=label, parent=parent, track=track))
 
 
@@ -209,19 +215,6 @@ class _Mean:
             return first[self.is_there]
         total, n_there = _totals(self.system, self.columns)
         return total[self.is_there] / n_there[self.is_there]
-
-
-def _mean(
-    system: SystemTable, columns: Sequence[int], origin_ns: int, *, unit: str, family: Family
-) -> _Mean:
-    return _Mean(
-        system=system,
-        columns=columns,
-        origin_ns=origin_ns,
-        is_there=_totals(system, columns)[1] > 0,
-        unit=unit,
-        family=family,
-    )
 
 
 def _totals(system: SystemTable, columns: Sequence[int]) -> tuple[Floats, Counts]:

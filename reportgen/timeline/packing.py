@@ -95,7 +95,7 @@ class PackedPart:
     def open(self) -> None:
         """Read the events."""
         self._strips, self._arrows = self.staged.strips(), self.staged.arrows()
-        self._texts = self.staged.details()
+        self._texts = self.about.details
         self._details = np.full(len(self._texts), -1, dtype=np.int64)
 
     def close(self) -> None:
@@ -184,10 +184,7 @@ class PackedPart:
         time_ns = track.time_ns[rows]
         value = np.clip(np.rint(track.value[rows] * PER_UNIT), -_MOST_VALUE, _MOST_VALUE)
         return self._block(
-            level,
-            start_ns,
-            end_ns,
-            [differences(time_ns - start_ns), value.astype(np.int64)],
+            level, start_ns, end_ns, [differences(time_ns - start_ns), value.astype(np.int64)]
         )
 
     def arrow_rows(self, ranges_ns: Sequence[tuple[int, int]]) -> NDArray[np.int64]:

@@ -6,13 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reportgen.arrays import Mask, join, select
+from reportgen.arrays import Mask, select
 from reportgen.merging import sums_by_code
 from reportgen.timeline.lanes import Codes, CounterTrack, Numbers, Strips, Times
-
-_AT_ONCE = 1 << 16
-"""Values of a counter."""
-_EVENTS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +45,6 @@ def pieces_of(strips: Strips, lane: int) -> Pieces:
         count=np.ones(strips.n, dtype=np.int64),
         busy_ns=duration_ns,
     )
-
-
-def coarse_pieces(strips: Strips, lane: int, resolution_ns: int) -> Pieces:
-    """Return the pieces of a lane at a resolution, made of some events at a time."""
-    found: list[Pieces] = []
-    begin = 0
-    while begin < strips.n or not found:
-        end = min(begin + _EVENTS_AT_ONCE, strips.n)
-        if end < strips.n:  # all of an interval together
-            until_ns = (strips.start_ns[end - 1] // resolution_ns + 1) * resolution_ns
-            end = int(np.searchsorted(strips.start_ns, until_ns))
-        found.append(coarser(pieces_of(select(strips, slice(begin, end)), lane), resolution_ns))
-        begin = end
-    whole = join(found)
-    return select(whole, np.lexsort((whole.start_ns, whole.row))) if len(found) > 1 else whole
 
 
 def coarser(pieces: Pieces, resolution_ns: int) -> Pieces:
@@ -122,17 +103,13 @@ def _summed(pieces: Pieces, begins: Mask) -> Pieces:
 
 def thinned(track: CounterTrack, resolution_ns: int) -> CounterTrack:
     """Return the value farthest from 0 and the last one of each interval of a resolution."""
-    keep, begin, time_ns = [np.empty(0, dtype=np.int64)], 0, track.time_ns
-    while begin < time_ns.size:
-        last_ns = int(time_ns[min(begin + _AT_ONCE, time_ns.size) - 1])
-        end = int(np.searchsorted(time_ns, (last_ns // resolution_ns + 1) * resolution_ns))
-        is_last = np.append(np.diff(time_ns[begin:end] // resolution_ns) != 0, True)
-        last = np.flatnonzero(is_last)
-        first, value = np.append(0, last[:-1] + 1), np.abs(track.value[begin:end])
-        most = np.repeat(np.maximum.reduceat(value, first), last - first + 1)
-        largest = np.flatnonzero(value == most)
-        is_last[largest[np.searchsorted(largest, last, side="right") - 1]] = True
-        keep.append(begin + np.flatnonzero(is_last))
-        begin = end
-    kept = np.concatenate(keep)
-    return replace(track, time_ns=time_ns[kept], value=track.value[kept])
+    time_ns = track.time_ns
+    if not time_ns.size:
+        return track
+    is_kept = np.append(np.diff(time_ns // resolution_ns) != 0, True)
+    last = np.flatnonzero(is_kept)
+    first, value = np.append(0, last[:-1] + 1), np.abs(track.value)
+    most = np.repeat(np.maximum.reduceat(value, first), last - first + 1)
+    largest = np.flatnonzero(value == most)
+    is_kept[largest[np.searchsorted(largest, last, side="right") - 1]] = True
+    return replace(track, time_ns=time_ns[is_kept], value=track.value[is_kept])

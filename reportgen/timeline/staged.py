@@ -18,10 +18,9 @@ from reportgen.timeline.lanes import (
     CounterTrack,
     LaneSteps,
     PartLanes,
-    StepTexts,
     Strips,
 )
-from reportgen.timeline.runs import Pieces, coarse_pieces
+from reportgen.timeline.runs import Pieces, coarser, pieces_of
 
 _INTERVALS, _LEAST_INTERVALS = 32_768, 64
 """Intervals of the finest overview of all parts together, and of each part at least. A screen has
@@ -91,14 +90,12 @@ def stage(part: PartLanes, path: Path, *, n_parts: int = 1) -> None:
     n_intervals = min(max(_INTERVALS // n_parts, _LEAST_INTERVALS), _MOST_INTERVALS)
     finest_ns = (last_ns - first_ns) // n_intervals + 1
     pieces = [
-        coarse_pieces(lane.strips, number, finest_ns)
+        coarser(pieces_of(lane.strips, number), finest_ns)
         for number, lane in enumerate(part.lanes)
         if lane.strips is not None
     ]
     unfinished = path.with_suffix(".tmp")
     with ZipFile(unfinished, "w") as file:
-        if isinstance(part.details, StepTexts):
-            _save_table(file, StepTexts, [part.details])
         _save_table(file, Strips, strips)
         _save_table(file, Arrows, [part.arrows])
         _save_table(file, Pieces, pieces)
@@ -113,7 +110,7 @@ def stage(part: PartLanes, path: Path, *, n_parts: int = 1) -> None:
             finest_ns=finest_ns,
             names=list(part.names),
             families=list(part.families),
-            details=[] if isinstance(part.details, StepTexts) else list(part.details),
+            details=list(part.details),
             lanes=list(_staged_lanes(part, file)),
             n_steps=part.steps.number.size,
             typical=list(_typical(part.steps)),
@@ -199,10 +196,6 @@ class Staged:
         """Return a counter."""
         time_ns = self._read([f"time {self.about.lanes[number].times}"])[0]
         return CounterTrack(time_ns=time_ns, value=self._read([f"value {number}"])[0])
-
-    def details(self) -> Sequence[str]:
-        """Return the meanings of the codes of details."""
-        return self.about.details or self._table(StepTexts)
 
     def strips(self) -> Strips:
         """Return the strips of all lanes, one lane after the other."""

@@ -189,15 +189,15 @@ class _Tree:
         return strips_of(
             both(slices.start_ns, calls.start_ns),
             both(slices.duration_ns, calls.duration_ns),
-            lambda: np.concatenate(
+            np.concatenate(
                 [
                     self._named_operators(slices.name[rows]),
                     self._named(calls.name[called], Family.RUNTIME),
                 ]
             ),
-            detail=lambda: np.concatenate([detail, np.zeros(called.size, np.int32)]),
-            flow=lambda: np.concatenate([np.zeros(rows.size, np.int32), self.flow_of_call[called]]),
-            source=lambda: np.concatenate([rows, called + slices.start_ns.size], dtype=np.int32),
+            detail=np.concatenate([detail, np.zeros(called.size, np.int32)]),
+            flow=np.concatenate([np.zeros(rows.size, np.int32), self.flow_of_call[called]]),
+            source=np.concatenate([rows, called + slices.start_ns.size]),
         )
 
     def _called(self, codes: Sequence[int]) -> str:
@@ -305,7 +305,6 @@ class _Tree:
         joined_ns = np.minimum(launch_end_ns(self.trace)[rows], start_ns)
         time_ns = np.concatenate([joined_ns, start_ns])
         change = np.repeat(np.array([1, -1], dtype=np.int8), rows.size)
-        del rows, start_ns, joined_ns  # tens of MB of a large trace
         yield "launched and waiting", _steps_of(time_ns, change)
 
     def _counters(self) -> Iterator[tuple[str, CounterTrack]]:
@@ -387,7 +386,6 @@ def _steps_of(time_ns: Times, change: NDArray[np.int8]) -> CounterTrack:
     """Return the sum of changes as a counter with one value for each moment."""
     order = np.argsort(time_ns, kind="stable")
     time_ns, value = time_ns[order], np.cumsum(change[order], dtype=np.float64)
-    del order
     is_last = np.append(time_ns[1:] > time_ns[:-1], True)
     return CounterTrack(time_ns=time_ns[is_last], value=value[is_last])
 

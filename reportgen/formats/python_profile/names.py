@@ -112,10 +112,7 @@ def _profile(key: str) -> Claim | None:
         return None
     node, worker = worker_of(found.node)
     return Claim(
-        format_id=PYTHON_PROFILES.id,
-        job_prefix=found.job_prefix,
-        node=node,
-        worker=worker,
+        format_id=PYTHON_PROFILES.id, job_prefix=found.job_prefix, node=node, worker=worker
     )
 
 
