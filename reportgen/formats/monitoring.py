@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Floats
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.series_codes import SeriesCodes
 from reportgen.profile import Series
@@ -77,6 +78,20 @@ class Monitored:
         self.code.append(code)
         self.value.append(value)
 
+    def columns(self) -> tuple[Floats, NDArray[np.int32], Floats]:
+        """Return (n,) times, codes and values where they lie: none can be added meanwhile."""
+        return (
+            np.frombuffer(self.time_s),
+            np.frombuffer(self.code, np.int32),
+            np.frombuffer(self.value),
+        )
+
+    def taken(self) -> tuple[Floats, NDArray[np.int32], Floats]:
+        """Return the columns and keep none of them."""
+        columns = self.columns()
+        self.time_s, self.code, self.value = array("d"), array("i"), array("d")
+        return columns
+
 
 USED_BYTES, USED_PERCENT, TOTAL_BYTES = (
     f"GPUMemory{what}" for what in ("UsedBytes", "UsedPercent", "TotalBytes")
@@ -91,11 +106,19 @@ MOST_STEP, _MOST_SPEED = float(1 << 53), 1e30
 
 def add_totals(found: Monitored) -> None:
     """Add the memory of each GPU to its samples, as it was told or as bytes and percent say it."""
-    time_s, value = np.array(found.time_s), np.array(found.value)
-    code, series = np.array(found.code), list(found.codes.series)
+    for gpu, (instants_s, total_bytes) in _totals_of(found).items():
+        code = found.code_of(Meaning(type="gpu", name=gpu, dimension=TOTAL_BYTES))
+        for instant_s in instants_s.tolist():
+            found.add(instant_s, code, float(total_bytes))
+
+
+def _totals_of(found: Monitored) -> dict[str, tuple[Floats, int]]:
+    """Return by GPU when its used memory was sampled, and how much it has."""
+    time_s, code, value = found.columns()
+    series, totals = list(found.codes.series), dict[str, tuple[Floats, int]]()
     known_bytes = {f"gpu{gpu.index}": gpu.memory_bytes for gpu in found.gpus}
 
-    def of(gpu: str, dimension: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def of(gpu: str, dimension: str) -> tuple[Floats, Floats]:
         one = Series("gpu", gpu, dimension)
         rows = code == (series.index(one) if one in series else UNREAD)
         return time_s[rows], value[rows]
@@ -109,9 +132,8 @@ def add_totals(found: Monitored) -> None:
             sure = ratios[np.isfinite(ratios) & (ratios < _MOST_MEMORY)]
             total = round(float(np.median(sure)) * 100 / MIB) * MIB if sure.size else None
         if total:
-            total_code = found.code_of(Meaning(type="gpu", name=gpu, dimension=TOTAL_BYTES))
-            for instant in at_s.tolist():
-                found.add(instant, total_code, float(total))
+            totals[gpu] = at_s, total
+    return totals
 
 
 _SPEED = re.compile(

@@ -22,7 +22,7 @@ from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
 from reportgen.formats.tensorboard_events import without_host
 from reportgen.intake.found import Found, claim_of, node_parts
 from reportgen.intake.open_part import open_part, remark_changes
-from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows
+from reportgen.intake.ticks import Rows, drop_duplicates, join_rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.intake.validate import limits_of
 from reportgen.profile import (
@@ -126,13 +126,13 @@ def monitored_rows(
     read = [_read_file(ref, location, place, problems) for place in range(len(ref.files))]
     if any(found.is_local for found in read) and ref.utc_offset_s is None:
         problems.remark(_SAY_LOCAL)
-    codes, parts = Codes(), [no_rows()]
+    codes, parts = Codes(), list[Rows]()
     for file, found in zip(ref.files, read, strict=True):
         ahead_s = ref.utc_offset_s or 0 if found.is_local else 0
-        rows = _rows_of(found, codes, file.key, problems, ahead_s=ahead_s)
-        parts.append(cut_rows(rows, ref.kept))
+        parts.append(_rows_of(found, codes, file.key, problems, ahead_s=ahead_s))
         if on_progress is not None:
-            on_progress(rows.n_rows, file.size_bytes)
+            on_progress(parts[-1].n_rows, file.size_bytes)
+        parts[-1] = cut_rows(parts[-1], ref.kept)
     rows, n_twice = drop_duplicates(join_rows(parts))
     problems.add(Quality.LINES_DUPLICATE, "", n_twice)
     what = _SAY_READ.replace("NODE", ref.node).replace("NAME", read[0].source)
@@ -189,9 +189,8 @@ def _rows_of(
     found: Monitored, codes: Codes, key: str, problems: Diagnostics, *, ahead_s: int
 ) -> Rows:
     """Return the samples of a file that can be: finite, in range, at a time of this age."""
-    time_s, value = (np.array(column, dtype=np.float64) for column in (found.time_s, found.value))
-    time_s -= ahead_s
-    code = np.array(found.code, dtype=np.int32)
+    time_s, code, value = found.taken()
+    time_s = time_s - ahead_s if ahead_s else time_s
     series = found.codes.series
     is_known = np.array([one.kind is not None for one in series], dtype=np.bool_)
     is_kept = is_known[code] if code.size else np.zeros(0, dtype=np.bool_)
@@ -202,6 +201,7 @@ def _rows_of(
     is_kept &= is_real
     time_us = np.rint(time_s[is_kept] * 1e6).astype(np.int64)
     rows = Rows(time_us=time_us, code=code[is_kept], value=value[is_kept])
+    del time_s, code, value, time_us
     rows = _differenced(rows, found.counters)
     limits = limits_of(series)
     is_possible = (rows.value >= limits.least[rows.code]) & (rows.value <= limits.most[rows.code])
@@ -215,8 +215,9 @@ def _differenced(rows: Rows, counters: set[int]) -> Rows:
     is_counter = np.isin(rows.code, sorted(counters))
     if not is_counter.any():
         return rows
-    counted = rows.where(is_counter)
-    counted = counted.where(np.lexsort((counted.time_us, counted.code)))
+    order = np.flatnonzero(is_counter)
+    order = order[np.lexsort((rows.time_us[order], rows.code[order]))]
+    counted = rows.where(order)
     passed_us, rise = np.diff(counted.time_us), np.diff(counted.value)
     is_rate = (np.diff(counted.code) == 0) & (passed_us > 0) & (rise >= 0)
     rates = Rows(
