@@ -151,16 +151,13 @@ def _gpus_of(spans: SpanTable) -> dict[str, str]:
     on_gpus = spans.where(
         spans.in_phases(phase for phase in spans.phases if phase.startswith(GPU_OPERATORS))
     )
-    n_phases = max(len(on_gpus.phases), 1)
-    pairs = np.unique(on_gpus.worker.astype(np.int64) * n_phases + on_gpus.phase).tolist()
-    gpus = {
-        on_gpus.phases[pair % n_phases].replace(GPU_OPERATORS, "gpu"): on_gpus.workers[
-            pair // n_phases
-        ]
-        for pair in pairs
+    pairs = np.unique(np.stack([on_gpus.worker, on_gpus.phase]), axis=1).T.tolist()
+    owners = {phase: worker for worker, phase in pairs}
+    found = {
+        on_gpus.workers[worker]: on_gpus.phases[phase].replace(GPU_OPERATORS, "gpu")
+        for phase, worker in owners.items()
     }
-    workers = {worker: gpu for gpu, worker in gpus.items()}
-    return workers if len(workers) == len(pairs) else {}
+    return found if len(found) == len(pairs) else {}
 
 
 def main_paces(paces: Sequence[Pace]) -> list[Pace]:

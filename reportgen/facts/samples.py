@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.arrays import Floats, Instants, Integers, Mask
-from reportgen.facts.intervals import union_of
+from reportgen.facts.intervals import NOTHING, gaps_of, union_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.units import NS_PER_MINUTE
 
@@ -199,21 +199,13 @@ def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Inst
     A job that was interrupted and resumed, as on spot instances, did nothing in them: they belong
     to no loop. Where only the samples pause, events show that the job went on.
     """
-    pauses = sampling_pauses(system)
-    if not pauses[0].size:
-        return pauses
-    free: list[tuple[Instants, Instants]] = []
-    least_ns = least_pause_ns(system.interval_ns)
     busy = union_of(spans.start_ns, spans.end_ns)
-    first = np.searchsorted(busy.end_ns, pauses[0], side="right")
-    stop = np.searchsorted(busy.start_ns, pauses[1], side="left")
-    for first_ns, last_ns, low, high in zip(*pauses, first, stop, strict=True):
-        free_start = np.append(first_ns, np.maximum(busy.end_ns[low:high], first_ns))
-        free_end = np.append(np.minimum(busy.start_ns[low:high], last_ns), last_ns)
-        is_long = free_end - free_start > least_ns
-        free.append((free_start[is_long], free_end[is_long]))
-    starts, ends = zip(*free, strict=True)
-    return np.concatenate(starts), np.concatenate(ends)
+    pauses = zip(*(edge.tolist() for edge in sampling_pauses(system)), strict=True)
+    free = [NOTHING, *(gaps_of(busy, *pause) for pause in pauses)]
+    start_ns = np.concatenate([item.start_ns for item in free])
+    end_ns = np.concatenate([item.end_ns for item in free])
+    is_long = end_ns - start_ns > least_pause_ns(system.interval_ns)
+    return start_ns[is_long], end_ns[is_long]
 
 
 def count_values(values: Floats) -> tuple[Floats, Counts]:

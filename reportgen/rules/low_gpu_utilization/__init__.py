@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from reportgen.rules import kit
 from reportgen.rules.aws.aws_low_gpu_utilization import Params
 from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.low_gpu_utilization import texts
 from reportgen.rules.low_gpu_utilization.measure import (
     LONG_END_RATIO,
     USUAL_FROM_PCT,
@@ -46,6 +46,79 @@ ABOUT = About(
         waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
     has_counters=True,
+)
+UNDER_USED = kit.Message(
+    id="GPU-1",
+    cause=results.Cause.GPU_UNDERUSED,
+    title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
+    text="""In its working time the mean utilization of this GPU is {gpu.work_mean_pct:pct}, and
+        95 % of the samples are at most {measured:pct} (threshold {threshold:pct}). It is idle
+        (below {params.threshold_p5:pct}) for {gpu.work_idle_pct:pct} of this time.{concerned}""",
+    advice="""Give it more work at a time (see batch size), or use a smaller GPU or fewer of them;
+        the samples do not show that it waits for the host.""",
+    unit="% (95th percentile in its working time)",
+    exhibit="utilization",
+)
+LOW_ON_AVERAGE = replace(
+    UNDER_USED,
+    unit="% (mean in its working time)",
+    title="GPU under-used: {gpu.gpu} on {gpu.node} is at {measured:pct} on average",
+    text="""In its working time the mean utilization of this GPU is {measured:pct} (threshold
+        {threshold:pct}). 95 % of the samples are at least {gpu.work_p5_pct:pct}
+        (idle is below {params.threshold_p5:pct}).{concerned}""",
+)
+SHORT = replace(
+    UNDER_USED,
+    id="GPU-4",
+    cause=results.Cause.LOST_GPU_TIME,
+    unit="% of the usual use",
+    title="GPUs are short of work: {measured:pct} of their usual use is missing",
+    text="""In their working time the GPUs that the job uses are used {measured:pct} less than they
+        usually are when they work (75th percentile, or 100 % if that is below {usual_from:pct}).
+        {gpu.gpu} on {gpu.node} misses most: its mean utilization is {gpu.work_mean_pct:pct}.
+        Samples alone do not show what the GPUs wait for.""",
+    advice="""Record the job with reportgen record, or switch on framework profiling: steps and
+        waits show which of the possible causes it is.""",
+)
+BUT_FOR = ", and that in a few samples only, as while a process sets up CUDA"
+NEVER = replace(
+    UNDER_USED,
+    cause=results.Cause.GPU_IDLE,
+    title="{which} {n_unused:verb are/is} never used: {unused}",
+    text="""The largest utilization of {gpu.gpu} on {gpu.node} in {gpu.n_samples:count sample} was
+        {gpu.max_pct:pct}{but_for}.""",
+)
+STOPPED = replace(
+    UNDER_USED,
+    unit="% of the time",
+    cause=results.Cause.GPU_STOPPED,
+    title="GPU stopped: {gpu.gpu} on {gpu.node} is idle for the last {end.pct:pct} of the time",
+    text="""It last worked {end.length_ns:ns} before its last sample. In its working time its mean
+        utilization was {gpu.work_mean_pct:pct}.{concerned}""",
+    advice="""Find out why its work ended: if training was over, end the job sooner; if not, its
+        process hung or died.""",
+)
+USE_ANY = """Check that model and batches are moved to the GPU and that the framework is built for
+    it; a job that needs no GPU is cheaper on an instance without one."""
+USE_NODES = """Check whether the processes on {nodes:names} run and have joined the others; start
+    them, or take fewer nodes."""
+USE_ALL = """Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with
+    fewer GPUs."""
+RELIEVE_HOST = """Take work off the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a
+    CPU core was busy or waited for I/O; find its work with a sampling profiler such as py-spy."""
+
+FLUCTUATING = kit.Message(
+    id="GPU-2",
+    cause=results.Cause.GPU_SWINGS,
+    title="""GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle
+        for {gpu.work_idle_pct:pct} of its working time""",
+    text="""In its working time the mean utilization of this GPU is {gpu.work_mean_pct:pct}. The
+        95th percentile is {gpu.work_p95_pct:pct} and the 5th {measured:pct}: it is idle (below
+        {threshold:pct}) for {gpu.work_idle_pct:pct} of this time.{concerned}""",
+    advice="""Find what the GPU waits for between its bursts of work: data loading, synchronization
+        with other GPUs, checkpoints or logging.""",
+    unit="% (5th percentile in its working time)",
+    exhibit="utilization",
 )
 
 
@@ -115,17 +188,17 @@ def _unused(
     busy_nodes = {gpu.node for gpu in used}
     nodes = list(dict.fromkeys(gpu.node for gpu in unused if gpu.node not in busy_nodes))
     which = part_of(len(unused), n_gpus, "GPU")
-    advice = texts.USE_NODES if nodes else texts.USE_ALL
-    return texts.NEVER.finding(
+    advice = USE_NODES if nodes else USE_ALL
+    return NEVER.finding(
         measured=first.work_p95_pct,
         threshold=params.threshold_p95,
         where=kit.stretch(first.node, first.gpu, first.start_ns, first.end_ns),
         severity=kit.fault_severity(len(unused) / n_gpus),
         share=len(unused) / n_gpus if used else None,
-        advice=advice if used else texts.USE_ANY,
+        advice=advice if used else USE_ANY,
         gpu=first,
         which=which[0].upper() + which[1:],
-        but_for=texts.BUT_FOR * (first.max_pct > first.reached_pct),
+        but_for=BUT_FOR * (first.max_pct > first.reached_pct),
         n_unused=len(unused),
         unused=format_places([(gpu.node, gpu.gpu) for gpu in unused]),
         nodes=nodes,
@@ -159,7 +232,7 @@ def _stopped(
         last_ns = max([last_ns, *(each.end_ns for _, each in found)])
     idle_ns = sum(max(min(each.end_ns, last_ns) - each.start_ns, 0) for _, each in found)
     share = idle_ns / (n_gpus * max(last_ns - first_ns, 1))
-    return texts.STOPPED.finding(
+    return STOPPED.finding(
         measured=end.pct,
         threshold=100 * LONG_END_RATIO,
         where=kit.stretch(worst.node, worst.gpu, end.start_ns, end.end_ns),
@@ -184,7 +257,7 @@ def _under_used(
     worst = min(gpus, key=lambda gpu: (gpu.work_p95_pct, gpu.work_mean_pct))
     is_low = worst.work_p95_pct < params.threshold_p95
     wasted = sum(1 - gpu.work_mean_pct / 100 for gpu in gpus) / len(used)
-    return (texts.UNDER_USED if is_low else texts.LOW_ON_AVERAGE).finding(
+    return (UNDER_USED if is_low else LOW_ON_AVERAGE).finding(
         measured=worst.work_p95_pct if is_low else worst.work_mean_pct,
         threshold=params.threshold_p95,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
@@ -205,7 +278,7 @@ def _swinging(
     One that the others wait for in collectives, in which they look busy, costs as much as all.
     """
     worst = max(gpus, key=lambda gpu: gpu.rested_ratio)
-    return texts.FLUCTUATING.finding(
+    return FLUCTUATING.finding(
         measured=worst.work_p5_pct,
         threshold=params.threshold_p5,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
@@ -226,7 +299,7 @@ def _short_of_work(used: Sequence[GpuUtilization]) -> results.Finding | None:
     share = sum(gpu.short_ratio for gpu in used) / len(used)
     if share < SHORT_FROM_RATIO:
         return None
-    return texts.SHORT.fault(
+    return SHORT.fault(
         100 * share,
         threshold=100 * SHORT_FROM_RATIO,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
@@ -238,7 +311,7 @@ def _short_of_work(used: Sequence[GpuUtilization]) -> results.Finding | None:
 def _advice(gpu: GpuUtilization) -> str | None:
     """Return the advice to relieve the host first, ``None`` where it is not seen to be busy."""
     waits = gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= SHORT_FROM_RATIO
-    return texts.RELIEVE_HOST if waits else None
+    return RELIEVE_HOST if waits else None
 
 
 RULE = Rule(
