@@ -7,6 +7,7 @@ of different ranks can be compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -47,6 +48,10 @@ NO_NEGOTIATION = """The Horovod timeline has {n_events:count event}, but no nego
     ranks or more were ready."""
 TOO_FEW = """Too few negotiations to judge: {n_negotiations:n} with two or more ranks, {least:n} are
     needed."""
+TITLE = "Ranks and who waited for them"
+CAPTION = """A negotiation lasts until the last rank is ready. others_waited_s is the waiting of
+    the other ranks for this one, added up; held_up_s is the time in which only this rank was
+    missing; own_wait_s is its waiting for others. Ties are not counted."""
 ABOUT = About(
     checks="Whether the ranks of a Horovod job wait for the same rank again and again.",
     reading="""Before a tensor is reduced the ranks report to the coordinator that they are ready;
@@ -120,11 +125,9 @@ def _ready_marks(spans: SpanTable, negotiations: SpanTable) -> tuple[Integers, I
     They are the number of the negotiation, the time and the rank, in this order; of a rank the
     first mark counts.
     """
-    are_ranks = (name.isascii() and name.isdecimal() and len(name) < 8 for name in spans.names)
-    pairs = zip(spans.names, are_ranks, strict=True)
-    rank_by_name = np.array(
-        [int(name) if is_rank else -1 for name, is_rank in pairs], dtype=np.int64
-    )
+    are_ranks = [name.isascii() and name.isdecimal() and len(name) < 8 for name in spans.names]
+    rank_by_name = np.full(len(spans.names), -1)
+    rank_by_name[are_ranks] = [*map(int, compress(spans.names, are_ranks))]
     marks = spans.where(rank_by_name[spans.name] >= 0)
     worker, phase = (
         np.concatenate([getattr(table, column) for table in (negotiations, marks)])
@@ -134,14 +137,10 @@ def _ready_marks(spans: SpanTable, negotiations: SpanTable) -> tuple[Integers, I
     for _, rows in rows_by_code(joint_codes(worker, phase)):
         negotiated = rows[rows < negotiations.n_spans]
         allreduced = rows[negotiated.size :] - negotiations.n_spans
-        index = (
-            np.searchsorted(
-                negotiations.start_ns[negotiated], marks.start_ns[allreduced], side="right"
-            )
-            - 1
-        )
-        begun = allreduced[index >= 0]
-        place = negotiated[index[index >= 0]]
+        start_ns, mark_ns = negotiations.start_ns[negotiated], marks.start_ns[allreduced]
+        n_begun = np.searchsorted(start_ns, mark_ns, side="right")
+        begun = allreduced[n_begun > 0]
+        place = negotiated[n_begun[n_begun > 0] - 1]
         is_inside = marks.start_ns[begun] <= negotiations.end_ns[place]
         negotiation[begun[is_inside]] = place[is_inside]
     rank, time_ns = rank_by_name[marks.name], marks.start_ns
@@ -188,7 +187,9 @@ def judge(nodes: Sequence[Negotiations], _params: NoParams) -> Outcome:
     return Outcome(
         missing=missing,
         findings=[] if missing else [_late(job)],
-        exhibits=_exhibits(job) if job.ranks else (),
+        exhibits=[kit.table("ranks", job.ranks, RankWait, title=TITLE, caption=CAPTION)]
+        if job.ranks
+        else (),
         metrics=_metrics(job) if job.n_negotiations else {},
     )
 
@@ -234,14 +235,6 @@ def _metrics(job: Negotiations) -> dict[str, float | int | None]:
         "last_rank_ratio": round(worst.n_last / worst.n_taken, 6) if worst else None,
         "held_up_ratio": ratio_of(worst.held_up_ns, job.recorded_ns) if worst else None,
     }
-
-
-def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
-    title = "Ranks and who waited for them"
-    caption = """A negotiation lasts until the last rank is ready. others_waited_s is the waiting of
-        the other ranks for this one, added up; held_up_s is the time in which only this rank was
-        missing; own_wait_s is its waiting for others. Ties are not counted."""
-    yield kit.table("ranks", job.ranks, RankWait, title=title, caption=caption)
 
 
 RULE = Rule(

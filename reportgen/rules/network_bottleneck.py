@@ -204,14 +204,14 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
     episodes = kit.concat(node.episodes for node in nodes)
     in_gaps, missing = _in_gaps(nodes), _reason(nodes)
     steady = [node.steady_ratio for node in nodes if node.steady_ratio is not None]
-    by_ticks = [_finding(nodes, episodes, share, params)] if episodes and not missing else []
+    is_told = not in_gaps and episodes and not missing
     return Outcome(
         missing=None if in_gaps else missing,
         metrics={
             **({"starved_ratio": round(share, 6)} if n_both else {}),
             **({"steady_input_ratio": round(max(steady), 6)} if steady else {}),
         },
-        findings=in_gaps or by_ticks,
+        findings=[_finding(nodes, episodes, share, params) if is_told else in_gaps],
         exhibits=[
             *([_share(share)] if n_both else []),
             *([_episodes(episodes)] if episodes else []),
@@ -258,17 +258,13 @@ def _finding(
     )
 
 
-def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
+def _in_gaps(nodes: Sequence[NodeNetwork]) -> results.Finding | None:
     worst = worst_of(kit.concat(node.starving for node in nodes))
     if worst is None:
-        return []
-    found = IN_GAPS.fault(
-        100 * worst.ratio,
-        threshold=100 * STARVED_FROM_RATIO,
-        where=kit.stretch(worst.node, None, worst.first_ns, worst.last_ns),
-        worst=worst,
-    )
-    return [found]
+        return None
+    where = kit.stretch(worst.node, None, worst.first_ns, worst.last_ns)
+    limit_pct = 100 * STARVED_FROM_RATIO
+    return IN_GAPS.fault(100 * worst.ratio, threshold=limit_pct, where=where, worst=worst)
 
 
 def _share(ratio: float) -> results.Exhibit:
@@ -278,9 +274,7 @@ def _share(ratio: float) -> results.Exhibit:
         title="Network",
         caption="Share of the samples of GPU and network.",
         columns=[
-            results.column(
-                "name", "", ["a GPU low, the network at its limit"], type=results.ColumnType.TEXT
-            ),
+            ("name", "", ["a GPU low, the network at its limit"]),
             *kit.floats(("pct", "%", [round(100 * ratio, 3)])),
         ],
         role=results.Role.NETWORK,

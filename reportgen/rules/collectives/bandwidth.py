@@ -34,6 +34,11 @@ REACHED = """ The {main.name} operations among {main.group_size} ranks moved dat
 _LESS = ("gather", "scatter", "alltoall")
 
 
+def _bus_gb_per_s(item: Bandwidth) -> float | None:
+    factor = bus_factor(item.name, item.group_size)
+    return None if item.algorithm is None or factor is None else item.algorithm * factor
+
+
 @kit.row
 class Bandwidth:
     """The collectives of one name in groups of one size, on all ranks."""
@@ -44,20 +49,11 @@ class Bandwidth:
     time_ns: int = col("us", name="time_us", per=NS_PER_US)
     bytes: int = col("bytes")
     algorithm: float | None = derived(
-        lambda item: _gb_per_s(item.bytes, item.time_ns), "GB/s", name="algorithm_gb_per_s"
+        lambda item: item.bytes / item.time_ns if item.time_ns > 0 else None,
+        "GB/s",
+        name="algorithm_gb_per_s",
     )
-    bus: float | None = derived(
-        lambda item: _bus_gb_per_s(item, item.time_ns), "GB/s", name="bus_gb_per_s"
-    )
-
-
-def _gb_per_s(n_bytes: int, time_ns: float) -> float | None:
-    return n_bytes / time_ns if time_ns > 0 else None
-
-
-def _bus_gb_per_s(item: Bandwidth, time_ns: float) -> float | None:
-    rate, factor = _gb_per_s(item.bytes, time_ns), bus_factor(item.name, item.group_size)
-    return None if rate is None or factor is None else rate * factor
+    bus: float | None = derived(_bus_gb_per_s, "GB/s", name="bus_gb_per_s")
 
 
 def bus_factor(name: str, group_size: int | None) -> float | None:

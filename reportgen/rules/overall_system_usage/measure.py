@@ -160,8 +160,8 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
 
 def _waiting_cores(system: SystemTable) -> float | None:
     waiting = samples.sum_of(system, SeriesKind.IO_WAIT)[while_at_work(system)]
-    known = samples.present_values(waiting)
-    return float(known.mean()) / 100 if known.size else None
+    mean_pct = samples.mean_of_present(waiting)
+    return None if mean_pct is None else mean_pct / 100
 
 
 def _lines(part: NodeProfile, columns: Iterable[tuple[str, Floats]]) -> Iterator[Line]:
