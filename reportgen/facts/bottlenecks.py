@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -31,18 +32,9 @@ GPU_SAMPLE_PARTS = (
     "no GPU low",
 )
 """Disjoint parts of all ticks with a sample of a GPU."""
-
-
-def _no_ticks() -> Counts:
-    return np.zeros(3, dtype=np.int64)
-
-
-def _no_parts() -> Counts:
-    return np.zeros(len(GPU_SAMPLE_PARTS), dtype=np.int64)
-
-
-def _no_minutes() -> Instants:
-    return np.zeros((0, 2), dtype=np.int64)
+_no_ticks, _no_parts, _no_minutes = (
+    partial(np.zeros, shape, np.int64) for shape in (3, len(GPU_SAMPLE_PARTS), (0, 2))
+)
 
 
 def _added_by_minute(parts: Sequence[Instants]) -> Instants:
@@ -206,7 +198,7 @@ def _functions_at_work(part: NodeProfile) -> FunctionSums:
 
 def _split(loop_ns: tuple[int, int] | None, moments: Instants) -> Counts:
     if loop_ns is None:
-        return _no_ticks()
+        return np.zeros(3, dtype=np.int64)
     first = int(np.searchsorted(moments, loop_ns[0], side="left"))
     stop = int(np.searchsorted(moments, loop_ns[1], side="right"))
     return np.array([first, stop - first, moments.size - stop])

@@ -271,25 +271,18 @@ def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
     """Yield the kinds of kernels that take much of the computing time and that a setting avoids."""
     compute = [row for row in kernels if _category(row, job) == COMPUTE]
     every_ns = sum(row.sum_ns for row in compute)
-    unfused_pct = pct_of(job.attention_ns, every_ns)
-    if unfused_pct >= UNFUSED_FROM_PCT:
-        yield AVOIDED.finding(
-            measured=unfused_pct,
-            threshold=UNFUSED_FROM_PCT,
-            advice=USE_FUSED,
-            who=UNFUSED,
-            spent=job.attention_ns,
-        )
+    is_compiled = any(rank.is_compiled for rank in job.costs)
+    found = [(job.attention_ns, UNFUSED_FROM_PCT, UNFUSED, USE_FUSED)]
     for pattern, from_pct, who, remedy in AVOIDABLE:
-        if remedy == FUSE and job.has_sizes:
-            continue
         spent_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
+        if remedy != FUSE or not job.has_sizes:
+            advice = kit.FIND_BREAKS if remedy == FUSE and is_compiled else remedy
+            found.append((spent_ns, from_pct, who, advice))
+    for spent_ns, from_pct, who, advice in found:
         share_pct = pct_of(spent_ns, every_ns)
         if share_pct >= from_pct:
-            if any(rank.is_compiled for rank in job.costs):
-                remedy = remedy.replace(FUSE, kit.FIND_BREAKS)  # noqa: PLW2901
             yield AVOIDED.finding(
-                measured=share_pct, threshold=from_pct, advice=remedy, who=who, spent=spent_ns
+                measured=share_pct, threshold=from_pct, advice=advice, who=who, spent=spent_ns
             )
 
 

@@ -156,7 +156,12 @@ def _gaps(waits: SpanTable, begin_ns: Instants) -> tuple[Instants, Instants]:
 def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTable) -> ForwardGaps:
     cover = np.full(start_ns.shape, -1, dtype=np.int64)
     common_ns = np.zeros(start_ns.shape, dtype=np.int64)
-    for from_ns, to_ns, place in _longest_first(worker, table):
+    limits = [
+        (item.interval.start.time_us * NS_PER_US, (item.interval.end.time_us + 1) * NS_PER_US, at)
+        for at, item in enumerate(table.profiles)
+        if item.worker == worker
+    ]
+    for from_ns, to_ns, place in sorted(limits, key=lambda item: (item[0] - item[1], item)):
         near = slice(np.searchsorted(end_ns, from_ns), np.searchsorted(start_ns, to_ns, "right"))
         begin_ns, until_ns = start_ns[near], end_ns[near]
         both_ns = np.minimum(until_ns, to_ns) - np.maximum(begin_ns, from_ns)
@@ -174,19 +179,6 @@ def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTab
         covered_ns=int(common_ns.sum()),
         profiles=python.sums_in_order(python.sum_of(table, group, STAGE) for group in groups),
     )
-
-
-def _longest_first(worker: str, table: PythonTable) -> list[tuple[int, int, int]]:
-    limits = [
-        (
-            profile.interval.start.time_us * NS_PER_US,
-            (profile.interval.end.time_us + 1) * NS_PER_US,
-            place,
-        )
-        for place, profile in enumerate(table.profiles)
-        if profile.worker == worker
-    ]
-    return sorted(limits, key=lambda item: (item[0] - item[1], item))
 
 
 @kit.row

@@ -9,9 +9,8 @@ from reportgen.facts.usage import BUSY_ABOVE_PCT, IO_HOT_PCT
 from reportgen.results import Counters, Exhibit, Role
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import Interval, col, derived, intervals, ranking, row, table
+from reportgen.rules.kit import col, derived, interval, intervals, ranking, row, stretch, table
 from reportgen.text import format_pct, plural
-from reportgen.units import NS_PER_S
 
 DURING = " during bottlenecks"
 
@@ -114,18 +113,14 @@ def _loop_table(job: Bottlenecks) -> Exhibit:
 
 
 def _intervals(job: Bottlenecks) -> Exhibit:
-    found = [
-        Interval(
-            node=item.node,
-            device="",
-            what=plural(item.n_ticks, "bottleneck"),
-            start_s=item.start_ns / NS_PER_S,
-            end_s=item.end_ns / NS_PER_S,
-        )
-        for item in stretches_of(job)
-    ]
     return intervals(
-        found,
+        [
+            interval(
+                plural(item.n_ticks, "bottleneck"),
+                stretch(item.node, None, item.start_ns, item.end_ns),
+            )
+            for item in stretches_of(job)
+        ],
         title="When bottlenecks happened",
         caption="""Neighbouring bottlenecks are drawn as one interval; one other sample may lie
             between them. The JSON has each bottleneck.""",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -357,12 +358,9 @@ def loop_parts_of(spans: SpanTable) -> Iterator[tables.LoopParts]:
         if not is_seen.any() or is_seen.sum() >= WHOLE_FROM_RATIO * begin_ns.size:
             is_seen[:] = True
         windows = intervals.union_of(begin_ns[is_seen], until_ns[is_seen])
-        starts, ends = (np.empty(0, dtype=np.int64) for _ in range(2))
-        found_ns = [0]
-        for events in parts:
-            starts = np.concatenate([starts, events.start_ns])
-            ends = np.concatenate([ends, events.end_ns])
-            found_ns.append(intervals.overlap_ns(windows, intervals.union_of(starts, ends)))
+        unions = (intervals.union_of(events.start_ns, events.end_ns) for events in parts)
+        reached = accumulate(unions, lambda *both: intervals.join(both))
+        found_ns = [0, *(intervals.overlap_ns(windows, union) for union in reached)]
         forward_ns, backward_ns, loading_ns = np.diff(found_ns).tolist()
         yield tables.LoopParts(
             forward_ns=forward_ns,
