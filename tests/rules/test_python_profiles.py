@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from reportgen.facts.python_profiles import (
+from reportgen.profile import ProfileInterval, ProfileMoment, PythonFunction
+from reportgen.rules.python_functions.profiles import (
     FunctionSum,
     Kind,
     ProfileSum,
@@ -16,7 +17,6 @@ from reportgen.facts.python_profiles import (
     stage_of,
     sums_in_order,
 )
-from reportgen.profile import ProfileInterval, ProfileMoment, PythonFunction
 
 
 def profiled(*functions: FunctionSum, profiler: str, first_us: int, stage: str = "s") -> ProfileSum:

@@ -14,16 +14,16 @@ import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Instants
-from reportgen.facts import python_profiles as python
 from reportgen.facts.loader import waits_of
-from reportgen.facts.python_profiles import FunctionSum, Kind, ProfileSum
 from reportgen.merging import rows_by_code
 from reportgen.profile import NodeProfile, PythonTable, SpanTable
 from reportgen.profiler_config import ProfilingKind
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.python_functions import profiles as python
+from reportgen.rules.python_functions.profiles import FunctionSum, Kind, ProfileSum
 from reportgen.text import write
-from reportgen.units import NS_PER_S, NS_PER_US, US_PER_S
+from reportgen.units import NS_PER_S, NS_PER_US
 
 STAGE = "from the batch to the forward pass"
 LEAST_COVER = 0.9
@@ -182,18 +182,6 @@ def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTab
 
 
 @kit.row
-class _Stage:
-    """Columns of a ``ProfileSum``."""
-
-    stage: str = kit.derived(lambda item: item.stage)
-    profiler: str = kit.derived(lambda item: item.profiler)
-    profiles: int = kit.derived(lambda item: item.n_profiles)
-    covered_s: float = kit.derived(lambda item: item.covered_us / US_PER_S, "s")
-    profiled_s: float = kit.derived(lambda item: item.own_s, "s")
-    functions: int = kit.derived(lambda item: len(item.functions))
-
-
-@kit.row
 class _InStage:
     """Columns of a function in a stage: of pairs of a ``ProfileSum`` and a ``FunctionSum``."""
 
@@ -315,7 +303,7 @@ def _exhibits(job: NodeProfiles, between: Sequence[ProfileSum]) -> Iterator[resu
         yield kit.table("gaps", job.gaps, ForwardGaps, title=title, caption=caption)
     title = "Coverage of the Python profiles"
     caption = "profiled_s adds up the own times of all functions; a job may profile few steps."
-    yield kit.table("stages", job.stages, _Stage, title=title, caption=caption)
+    yield kit.table("stages", job.stages, ProfileSum, title=title, caption=caption)
 
 
 def _by_own(functions: Sequence[FunctionSum]) -> list[FunctionSum]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -16,6 +15,8 @@ import numpy as np
 from reportgen.arrays import Integers
 from reportgen.merging import merge_by, merge_members, merged, sums_by_code
 from reportgen.profile import NO_CALLS, ProfileInterval, PythonFunction, PythonTable
+from reportgen.rules.kit import col, derived, row
+from reportgen.units import US_PER_S
 
 _BUILT_IN = "~"
 _PACKAGES = re.compile(r"(?m)^.*(?:/(?:site|dist)-packages/|/lib/python\d[\d.]*/)")
@@ -148,7 +149,7 @@ def _calls(parts: Sequence[int | None]) -> int | None:
     return sum(counts) if len(counts) == len(parts) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class FunctionSum:
     """One function over some profiles; ``calls`` is ``None`` where the profiler samples."""
 
@@ -173,23 +174,24 @@ class FunctionSum:
         return kind_of(self.function)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class ProfileSum:
     """Some profiles of one profiler and stage merged.
 
     Attributes:
-        first_us: when the first began, µs UTC.
         covered_us: their lengths added up.
         own_s: own times of all functions added up: the time that was profiled.
+        first_us: when the first began, µs UTC.
         functions: each function once, sorted by where it is defined.
     """
 
-    profiler: str
-    stage: str
+    stage: str = col()
+    profiler: str = col()
+    n_profiles: int = col(name="profiles", reduce=sum)
+    covered_us: int = col("s", name="covered_s", per=US_PER_S, reduce=sum)
+    own_s: float = col("s", name="profiled_s", reduce=sum)
+    n_functions: int = derived(lambda item: len(item.functions), name="functions")
     first_us: int = merged(min)
-    n_profiles: int = merged(sum)
-    covered_us: int = merged(sum)
-    own_s: float = merged(sum)
     functions: tuple[FunctionSum, ...] = merged(merge_members(lambda item: item.function))
 
 
