@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from reportgen.compat.jobs import ALL, PandasFrame, anywhere, checked, missing
 from reportgen.errors import ConfigError
@@ -17,7 +18,6 @@ from reportgen.text import format_duration
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
-    import pandas as pd
     from plotly.graph_objects import Figure
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
+import pandas as pd
 
 from reportgen.errors import ConfigError
 from reportgen.explore import Job, charts, selections, wait_for_job
@@ -21,7 +22,6 @@ from reportgen.profile.spans import LOADER_PROCESS
 from reportgen.storage import training_job
 
 if TYPE_CHECKING:
-    import pandas as pd
     from plotly.graph_objects import Figure
 
 ALL = (".*",)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.arrays import Instants
@@ -33,8 +34,6 @@ from reportgen.rules.functions import cause_text
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from reportgen.explore.job import Job
 
 
@@ -64,8 +63,6 @@ def phases_at(spans: SpanTable, start_ns: Instants, end_ns: Instants | None = No
 
 def merge_functions(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Add up tables of ``functions_at``, for example those of several nodes."""
-    import pandas as pd
-
     filled = [table for table in tables if len(table)]
     if not filled:
         return _finished(pd.DataFrame(columns=_SUMMED).astype(dict.fromkeys(_SUMMED[2:], float)))
@@ -107,8 +104,6 @@ def _sums_of(functions: pd.DataFrame) -> FunctionSums:
 def _sums(
     spans: SpanTable, rows: NDArray[np.bool_], start_ns: Instants, end_ns: Instants | None
 ) -> pd.DataFrame:
-    import pandas as pd
-
     windows = (start_ns, start_ns if end_ns is None else end_ns)
     rows = rows & overlaps_any(spans.start_ns, spans.end_ns, *windows)
     found = event_sums(spans, rows, called=spans.called(), windows=windows)
@@ -171,8 +166,6 @@ def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame
         ``start_time_us``, ``end_time_us``, ``nodeID`` of the interval, and of each function
         ``function``, ``process``, ``count``, ``inside_us``; most time first.
     """
-    import pandas as pd
-
     columns = ["start_time_us", "end_time_us", "nodeID"]
     names = [*columns, "function", "process", "count", "inside_us"]
     each = [rows.iloc[[place]] for place in range(len(rows))]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.explore.selection import Instant, instant_ns, rows_named
@@ -21,7 +22,6 @@ from reportgen.views.color_roles import inks
 from reportgen.views.values import plot_label, unique_labels
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pandas.api.typing import SeriesGroupBy
     from plotly.graph_objects import Figure
 

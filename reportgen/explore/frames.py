@@ -7,18 +7,16 @@ microseconds since the job's origin, the minute of its first system file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.facts.loader import loader_rows
 from reportgen.intake import SampleTable
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.units import NS_PER_US
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SYSTEM = "timestamp timestamp_us value system_metric dimension nodeID type"
 SYSTEM_COLUMNS = tuple(_SYSTEM.split())
@@ -34,7 +32,6 @@ _CHUNK = 100_000
 
 def system_frame(samples: SampleTable, node: str, *, origin_us: int) -> pd.DataFrame:
     """Return the SYSTEM frame of a node: one row per sample, µs counted from ``origin_us``."""
-    import pandas as pd
 
     def words(names: Sequence[str]) -> NDArray[np.object_]:
         return _looked_up(names, samples.code)
@@ -53,8 +50,6 @@ def system_frame(samples: SampleTable, node: str, *, origin_us: int) -> pd.DataF
 
 def framework_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
     """Return the FRAMEWORK frame: one row per event, ``nodeID`` is the worker (``algo-1-27``)."""
-    import pandas as pd
-
     columns: dict[str, Any] = {
         **_times(spans, origin_us),
         "tid": np.maximum(spans.tid, 0),
@@ -77,8 +72,6 @@ def dataloader_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
     ``worker_id`` and ``num_workers`` are -1 where an event does not say them, ``pin_memory`` is
     the text ``True``, ``False`` or ``NA``.
     """
-    import pandas as pd
-
     rows = loader_rows(spans)
     is_wait = rows.fetch if rows.fetch.any() else rows.next_call
     loader = spans.where(rows.initialize | rows.process | is_wait)
@@ -100,8 +93,6 @@ def dataloader_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
 
 def join_frames(frames: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     """Return frames one below the other with a fresh index; the columns are there when empty."""
-    import pandas as pd
-
     filled = [frame for frame in frames if len(frame)]
     if not filled:
         return frames[0].reset_index(drop=True) if frames else pd.DataFrame(columns=list(columns))

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.formats import FileRole, claim, role_of
 from reportgen.profile import JobProfile, PartRef
 from reportgen.profile.job import FileRef
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _Seen = NDArray[np.uint64]
 
@@ -48,8 +45,6 @@ class Increments:
 
     def unseen(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         """Return the rows of a frame that were not returned before, and remember them."""
-        import pandas as pd
-
         hashes: _Seen = pd.util.hash_pandas_object(frame, index=False).to_numpy()
         known = self._rows.get(kind, np.empty(0, dtype=np.uint64))
         is_new = ~np.isin(hashes, known)

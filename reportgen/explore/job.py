@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
 from reportgen.explore.frames import (
@@ -30,9 +31,6 @@ from reportgen.profile.job import FileRef
 from reportgen.storage import is_job_name, training_job
 from reportgen.text import format_duration
 from reportgen.units import NS_PER_S, NS_PER_US, iso_utc, minute_start_us
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,8 @@ All functions take a DATALOADER frame (``Job.dataloader_metrics``). An outlier l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.arrays import Instants, Integers, Mask
@@ -17,9 +16,6 @@ from reportgen.facts.loader import INITIALIZE, lives_of
 from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.merging import rows_by_code
 from reportgen.profile.spans import LOADER_PROCESS, TENSORFLOW_FETCH
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 UNRECORDED_FACTOR = 3
 """More than this many times the usual number of steps between two waits: waits of some steps were
@@ -37,8 +33,6 @@ def initializations(frame: pd.DataFrame) -> pd.DataFrame:
         set up, which is once per epoch and loader), ``num_workers`` and ``pin_memory`` (texts;
         several values are listed), ``median_us``, ``max_us``, ``outliers``.
     """
-    import pandas as pd
-
     rows = initialization_times(frame)
     made = [
         {

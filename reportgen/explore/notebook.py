@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from reportgen.explore.frames import utc_texts
 from reportgen.explore.job import Job
@@ -18,7 +19,6 @@ from reportgen.text_safety import cut_middle
 from reportgen.units import NS_PER_S, NS_PER_US
 
 if TYPE_CHECKING:
-    import pandas as pd
     from plotly.graph_objects import Figure
 
 _RECORD = "`reportgen record -- python train.py` records"

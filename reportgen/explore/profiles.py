@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from reportgen.errors import LocationError
 from reportgen.formats.python_profile.names import profile_key
 from reportgen.formats.python_profile.reading import read_profiles
 from reportgen.storage import open_location
 from reportgen.text import format_pct
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _COLUMNS = ("file", "line", "function", "calls", "primitive_calls", "own_s", "cumulative_s")
 _FIELDS = {name: attrgetter(name) for name in ("framework", "profiler", "node")} | {
@@ -41,8 +39,6 @@ class PythonProfiles:
         Raises:
             LocationError: no such folder or bucket.
         """
-        import pandas as pd
-
         is_file = Path(path).is_file()
         self._location = open_location(str(Path(path).parent if is_file else path))
         named = [(info.key, profile_key(info.key)) for info in self._location.list()]
@@ -82,8 +78,6 @@ class PythonProfiles:
             ``primitive_calls``, ``own_s``, ``cumulative_s`` summed over the profiles; and what
             could not be read, a sentence each.
         """
-        import pandas as pd
-
         chosen = self.table[self.table["profiler"] == "cprofile"] if profiles is None else profiles
         rows: list[Any] = []
         problems: list[str] = []

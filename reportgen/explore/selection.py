@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.errors import ConfigError
 from reportgen.profile import SpanTable, TimeRange
 from reportgen.profile.spans import where_word
 from reportgen.units import NS_PER_S, NS_PER_US, instant_of, parse_instant
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Instant = str | int | float | datetime | np.datetime64 | np.integer | np.floating
 """Text (ISO 8601 or as the frames write it; UTC where it names no zone), a date and time, whole

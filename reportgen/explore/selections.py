@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
@@ -18,8 +19,6 @@ from reportgen.facts.usage import BUSY_ABOVE_PCT, CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile.system import device_order
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from reportgen.explore.job import Job
 
 
@@ -45,8 +44,6 @@ def cpu_bottlenecks(
         ``timestamp``, ``timestamp_us``, ``nodeID``, ``gpu``, ``gpu_pct``, ``hot_cores`` (how many
         are above ``cpu_above_pct``), ``cpu_pct`` (the hottest), in order of time.
     """
-    import pandas as pd
-
     columns = ["timestamp", "timestamp_us", "nodeID", "gpu", "gpu_pct", "hot_cores", "cpu_pct"]
     found = []
     for _, rows in system.groupby("nodeID", sort=True):
@@ -140,8 +137,6 @@ def gpu_classes(
         samples. A sample at exactly 90 % is between; one on the edge of the training loop lies
         in it.
     """
-    import pandas as pd
-
     classes = [
         "initialization",
         "finalization",

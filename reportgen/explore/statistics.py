@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from pandas.api.typing import SeriesGroupBy
 
 from reportgen.facts.distributions import jensen_shannon, pct_histogram
 from reportgen.profile.spans import STEP_PREFIX, TRAINING_PHASES
 from reportgen.profile.system import device_order
 from reportgen.text import format_duration
 from reportgen.units import NS_PER_US, iso_utc
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from pandas.api.typing import SeriesGroupBy
 
 STEP = STEP_PREFIX
 
@@ -65,8 +63,6 @@ def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFra
         One row per device: ``nodeID``, ``device``, ``samples``, ``at_zero``, ``below_50``; then
         the sums of all GPUs, and of the cores of all nodes, where there are several.
     """
-    import pandas as pd
-
     chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
     counted = {
         "nodeID": chosen["nodeID"],
@@ -96,8 +92,6 @@ def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
         the other is idle. AWS's example notebook calls more than 0.5 unbalanced, the rule
         LoadBalancing 0.2.
     """
-    import pandas as pd
-
     found: list[tuple[str, str, str, float]] = []
     use = samples[samples["dimension"] == "GPUUtilization"]
     for node, of_node in use.groupby("nodeID", sort=True):
@@ -138,8 +132,6 @@ def job_phases(events: pd.DataFrame, *, job_us: tuple[int, int] | None = None) -
         ``phase``, ``start_time_us``, ``end_time_us``, ``duration_us`` (never negative) and
         ``share_pct`` of the sum of the three; empty without steps.
     """
-    import pandas as pd
-
     steps = training_steps(events)
     columns = ["phase", "start_time_us", "end_time_us"]
     rows: list[tuple[str, int, int]] = []
@@ -177,8 +169,6 @@ def phase_intervals(events: pd.DataFrame) -> pd.DataFrame:
         ``start_time_us``, ``end_time_us``, ``phase`` in order of time. A run of steps of one mode
         is one stretch, from its first start to its last end.
     """
-    import pandas as pd
-
     steps = events[events["process"].str.startswith(STEP)]
     steps = steps.sort_values(["start_time_us", "end_time_us"], ignore_index=True)
     run = steps["process"].ne(steps["process"].shift()).cumsum()

@@ -7,16 +7,13 @@ one); a sample lies inside when it is of the same node, both ends included.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.facts.intervals import overlaps_any
 from reportgen.rules.functions import stall_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _USE = {"GPUUtilization": "GPU", "CPUUtilization": "CPU", "I/OWaitPercentage": "I/O wait"}
 
@@ -58,8 +55,6 @@ def utilization_inside(system: pd.DataFrame, groups: Mapping[str, pd.DataFrame])
         One row per group and metric: ``group``, ``metric``, ``samples``, ``mean_pct``,
         ``median_pct``. Short intervals may hold no sample at all: then ``samples`` is 0.
     """
-    import pandas as pd
-
     rows = []
     chosen = system[system["dimension"].isin(list(_USE))]
     for name, intervals in groups.items():

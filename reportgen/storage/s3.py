@@ -13,6 +13,9 @@ from functools import partial
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import obstore
+from obstore.store import S3Store
+
 from reportgen.errors import LocationError, PlaceError
 from reportgen.storage.location import Listed, ObjectInfo
 from reportgen.storage.read_ahead import Fetched, read_ahead
@@ -141,8 +144,6 @@ class S3Location:
 
     def write_bytes(self, key: str, content: bytes) -> None:
         """Write an object in one piece, replacing an older one."""
-        import obstore
-
         kind = _CONTENT_TYPES.get(os.path.splitext(key)[1], "application/octet-stream")  # noqa: PTH122  # a key is no path
         put = partial(
             obstore.put,
@@ -156,16 +157,12 @@ class S3Location:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects."""
-        import obstore
-
         for key in keys:
             self._ask("s3:DeleteObject", key, partial(obstore.delete, self._store, key))
 
     def _get(
         self, key: str, options: GetOptions, start: int = 0, n_bytes: int | None = None
     ) -> tuple[bytes, ObjectInfo]:
-        import obstore
-
         def fetch() -> tuple[bytes, ObjectInfo]:
             answer = obstore.get(self._store, key, options=options)
             meta = answer.meta
@@ -215,8 +212,6 @@ class S3Location:
 
     def _ask(self, action: str, key: str, request: Callable[[], _T]) -> _T:
         """Return the answer to a request; a lost connection is tried again a few times."""
-        import obstore
-
         began_s = time.monotonic()
         for number in range(1, _TRIES + 1):
             try:
@@ -296,8 +291,6 @@ def _peak_bytes() -> int:
 
 def _answers(store: Any) -> bool:
     """Return whether a store answers at once, whatever it says."""
-    import obstore
-
     is_answered = threading.Event()
 
     def ask() -> None:
@@ -310,8 +303,6 @@ def _answers(store: Any) -> bool:
 
 
 def _put_pages(store: Any, pages: Queue[_Page]) -> None:
-    import obstore
-
     try:
         for page in obstore.list(store, chunk_size=1000):
             infos = [(info["path"], info["size"], info["e_tag"] or "") for info in page]
@@ -345,8 +336,6 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def _open_store(bucket: str, prefix: str) -> Any:
-    from obstore.store import S3Store
-
     config = access(bucket)
     return S3Store(
         bucket,

@@ -10,6 +10,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from botocore.config import Config
+from botocore.configprovider import ConstantProvider
+from botocore.credentials import RefreshableCredentials
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
+
 from reportgen.errors import PlaceError
 from reportgen.storage.s3_settings import UNSIGNED, setting
 
@@ -50,9 +56,6 @@ def _provider(region: str) -> Mapping[str, Any] | None:
     Keys that expire are asked of botocore for each request, because it renews them in time; others
     are asked once.
     """
-    from botocore.credentials import RefreshableCredentials
-    from botocore.exceptions import BotoCoreError, ClientError
-
     try:
         session = _session(region)
         found = session.get_credentials()
@@ -85,11 +88,7 @@ def _provider(region: str) -> Mapping[str, Any] | None:
 
 def _session(region: str) -> Any:
     """Return a session of botocore that waits for no service for minutes."""
-    import botocore.session
-    from botocore.config import Config
-    from botocore.configprovider import ConstantProvider
-
-    session = botocore.session.Session()
+    session = Session()
     timeout = ConstantProvider(_METADATA_TIMEOUT_S)
     session.get_component("config_store").set_config_provider("metadata_service_timeout", timeout)
     limits = {"connect_timeout": _STS_TIMEOUT_S, "read_timeout": _STS_TIMEOUT_S}
