@@ -11,13 +11,13 @@ intervals ``start_time_us``, ``end_time_us`` and ``nodeID`` (a node or a worker 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from reportgen.arrays import Instants
+from reportgen.explore.job import Job
 from reportgen.explore.selection import Instant, instant_ns
 from reportgen.facts.breakdown import (
     LEAST_EVENTS,
@@ -32,9 +32,6 @@ from reportgen.facts.intervals import overlaps_any
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
 from reportgen.units import NS_PER_US
-
-if TYPE_CHECKING:
-    from reportgen.explore.job import Job
 
 
 def functions_at(

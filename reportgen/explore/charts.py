@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.typing import SeriesGroupBy
 
+from reportgen.explore.job import Job
 from reportgen.explore.selection import Instant, instant_ns, rows_named
 from reportgen.explore.statistics import STEP
 from reportgen.facts.resample import bucket_by_time
@@ -22,10 +24,7 @@ from reportgen.views.color_roles import inks
 from reportgen.views.values import plot_label, unique_labels
 
 if TYPE_CHECKING:
-    from pandas.api.typing import SeriesGroupBy
     from plotly.graph_objects import Figure
-
-    from reportgen.explore.job import Job
 
 __all__ = [
     "comparison", "duration_histogram", "heatmap", "shares", "utilization_histogram", "window",

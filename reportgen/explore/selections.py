@@ -6,20 +6,18 @@ Rows that are instants have ``timestamp_us`` and ``nodeID``; rows that are inter
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reportgen.explore.job import Job
 from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
 from reportgen.explore.statistics import STEP, training_steps
 from reportgen.facts.trend import MEDIAN_FACTOR, above_median
 from reportgen.facts.usage import BUSY_ABOVE_PCT, CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile.system import device_order
-
-if TYPE_CHECKING:
-    from reportgen.explore.job import Job
 
 
 def extent_us(system: pd.DataFrame) -> tuple[int, int] | None:

@@ -78,16 +78,9 @@ class Growing:
 
     def take(self) -> Columns:
         """Return the columns, none without rows; there are none afterwards."""
-        columns: Columns = {}
-        for name in list(self._parts) if self.n_rows else ():
-            columns[name] = np.concatenate(self._parts.pop(name))
-        self.clear()
-        return columns
-
-    def clear(self) -> None:
-        """Drop all rows."""
-        self.n_rows = 0
-        self._parts.clear()
+        parts = self._parts if self.n_rows else {}
+        self.n_rows, self._parts = 0, {}
+        return {name: np.concatenate(columns) for name, columns in parts.items()}
 
 
 def whole_numbers(values: list[Any]) -> NDArray[np.int64]:

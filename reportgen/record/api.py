@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -111,8 +112,6 @@ class recording:  # noqa: N801 - used like a function
 
 def _first_line(process: subprocess.Popen[str]) -> str:
     """Return the first line that a process writes, empty when it takes too long."""
-    import select
-
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], _ATTACH_S)
     return process.stdout.readline() if ready else ""

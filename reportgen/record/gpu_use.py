@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reportgen.record.folder import NodeFolder, process_stat, read_json
+from reportgen.record.nvidia import NvidiaGpus
 from reportgen.record.readings import Reading
-
-if TYPE_CHECKING:
-    from reportgen.record.nvidia import NvidiaGpus
 
 _MOST_ANCESTORS = 64
 

@@ -15,6 +15,7 @@ from reportgen.record.folder import NodeFolder, SamplerLock, replace_json
 from reportgen.record.gpu_use import GpuUse
 from reportgen.record.job_cpu import JobCpu
 from reportgen.record.limits import ResourceLimits, read_limits
+from reportgen.record.nvidia import open_gpus
 from reportgen.record.readings import LineWriter, MinuteFiles, Reading, Source
 
 _SECOND_NS = 1_000_000_000
@@ -100,8 +101,6 @@ class Sampler:
         except ImportError:
             self._missing.append("CPU, memory, disk and network (psutil is not installed)")
         self._sources.append(JobCpu(self._recording, self._command_pid))
-        from reportgen.record.nvidia import open_gpus
-
         gpus, why_not = open_gpus()
         self._missing.extend(why_not)
         if gpus is not None:

@@ -38,23 +38,16 @@ def col(
 
 
 def derived(
-    get: Callable[[Any], Any],
-    unit: str = "",
-    *,
-    name: str = "",
-    role: Role | None = None,
-    per: float | None = None,
-    digits: int | None = None,
-    init: Literal[False] = False,
+    get: Callable[[Any], Any], unit: str = "", *, init: Literal[False] = False, **others: Any
 ) -> Any:
     """Declare a column whose value is computed from the other fields of a row when it is made.
 
     Args:
         get: from a row to the value.
-        unit, name, role, per, digits: as of ``col``.
+        unit, others: as of ``col``.
         init: for the type checker: callers never pass a value.
     """
-    meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits, "get": get}
+    meta = {**col(unit, **others).metadata["column"], "get": get}
     return field(init=init, default=None, repr=False, compare=False, metadata={"column": meta})
 
 
