@@ -21,9 +21,6 @@ from reportgen.profile.trace_tables import NONE
 from reportgen.timeline.lanes import Arrows, Codes, Counter, Lane, LaneKind, PartLanes, Strips
 from reportgen.units import NS_PER_S
 
-CHUNK_ROWS = 1 << 15
-"""Strips written at once; some MB whatever the length of a lane."""
-
 _STACKED_NESTS = 32
 """Nests in which strips may lie within each other; those behind them hold one strip at a time."""
 
@@ -39,14 +36,9 @@ def nests_of(strips: Strips) -> Codes:
     Programs that show traces close the strip that was opened last: strips that overlap without one
     lying within the other are in separate nests.
     """
-    nest = np.zeros(strips.n, dtype=np.int32)
-    nests = _Nests()
-    end_ns = strips.start_ns + strips.duration_ns
-    for first in range(0, strips.n, CHUNK_ROWS):
-        rows = slice(first, first + CHUNK_ROWS)
-        pairs = zip(strips.start_ns[rows].tolist(), end_ns[rows].tolist(), strict=True)
-        nest[rows] = [nests.place(start_ns, until_ns) for start_ns, until_ns in pairs]
-    return nest
+    nests, end_ns = _Nests(), strips.start_ns + strips.duration_ns
+    pairs = zip(strips.start_ns.tolist(), end_ns.tolist(), strict=True)
+    return np.fromiter((nests.place(*pair) for pair in pairs), dtype=np.int32, count=strips.n)
 
 
 class _Nests:
@@ -216,16 +208,14 @@ class ChromeWriter:
         lead = f'{{"ph":"X","cat":"{lane.kind}","pid":{process},"tid":'
         start_ns = strips.start_ns + (zero_ns - self._base_ns)
         columns = (nest + first, strips.name, start_ns, strips.duration_ns, flow, is_out)
-        for begin in range(0, strips.n, CHUNK_ROWS):
-            rows = slice(begin, begin + CHUNK_ROWS)
-            for thread, name, start, duration, arrow, leaves in zip(
-                *(column[rows].tolist() for column in columns), strict=True
-            ):
-                bound = f',"bind_id":"0x{arrow + self._n_flows:x}"{_OUT if leaves else _IN}'
-                yield (
-                    f'{lead}{thread},"name":{names[name]},"ts":{_us(start)},"dur":{_us(duration)}'
-                    f"{bound if arrow else ''}{next(args)}}}"
-                )
+        for thread, name, start, duration, arrow, leaves in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            bound = f',"bind_id":"0x{arrow + self._n_flows:x}"{_OUT if leaves else _IN}'
+            yield (
+                f'{lead}{thread},"name":{names[name]},"ts":{_us(start)},"dur":{_us(duration)}'
+                f"{bound if arrow else ''}{next(args)}}}"
+            )
         self.written.n_slices += strips.n
 
     def _values(self, label: str, track: Counter, zero_ns: int) -> Iterator[str]:
@@ -241,13 +231,11 @@ def _args(part: PartLanes, strips: Strips, details: Sequence[str]) -> Iterator[s
     """Yield the arguments of each strip as the end of its event, empty without any."""
     found = list(arguments_of(part, strips))
     keys = [f"{_quoted(name)}:" for name, _ in found]
-    for first in range(0, strips.n, CHUNK_ROWS):
-        rows = slice(first, first + CHUNK_ROWS)
-        given = [values[rows].tolist() for _, values in found]
-        for detail, *values in zip(strips.detail[rows].tolist(), *given, strict=True):
-            said = [f"{key}{value}" for key, value in zip(keys, values, strict=True) if value >= 0]
-            text = ",".join([details[detail], *said] if detail else said)
-            yield f',"args":{{{text}}}' if text else ""
+    given = [values.tolist() for _, values in found]
+    for detail, *values in zip(strips.detail.tolist(), *given, strict=True):
+        said = [f"{key}{value}" for key, value in zip(keys, values, strict=True) if value >= 0]
+        text = ",".join([details[detail], *said] if detail else said)
+        yield f',"args":{{{text}}}' if text else ""
 
 
 def _us(time_ns: int) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views import inline
@@ -129,12 +130,7 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
         return _as_shares(exhibit, frame)
     if exhibit.kind is ExhibitKind.BARS:
         return _as_bars(exhibit, frame, f"{context.rule_id}.json")
-    numbers = data_of(
-        exhibit,
-        is_unix=context.is_unix,
-        file=f"{context.rule_id}.json",
-        most_cells=context.most_cells,
-    )
+    numbers = data_of(exhibit, **_written_for(context))
     if exhibit.kind is ExhibitKind.HISTOGRAM:
         return block_of("histogram", **frame, drawing=histogram_of(exhibit), table=numbers)
     drawing = _DRAW[exhibit.kind](exhibit, context)
@@ -168,16 +164,16 @@ def _as_bars(exhibit: Exhibit, frame: Mapping[str, str], file: str) -> Block:
 
 
 def _as_table(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
-    rows = table_of(
-        exhibit,
-        is_unix=context.is_unix,
-        file=f"{context.rule_id}.json",
-        most_cells=context.most_cells,
-    )
+    rows = table_of(exhibit, **_written_for(context))
     if exhibit.kind not in _LISTED:
         remark = f"{_NOT_DRAWN.format(kind=exhibit.kind.value)} {rows.remark}".strip()
         rows = replace(rows, remark=remark)
     return block_of("exhibit_table", **_frame(exhibit, context, title), table=rows)
+
+
+def _written_for(context: ChartContext) -> dict[str, Any]:
+    file = f"{context.rule_id}.json"
+    return {"is_unix": context.is_unix, "file": file, "most_cells": context.most_cells}
 
 
 def _frame(exhibit: Exhibit, context: ChartContext, title: str) -> dict[str, str]:
