@@ -130,3 +130,10 @@ def table(
     """
     columns = columns_of(rows, kind)
     return exhibit(exhibit_id, drawn_as, title=title, caption=caption, columns=columns, role=role)
+
+
+def filled_table(
+    exhibit_id: str, rows: Sequence[object], kind: type[Any], **words: Any
+) -> tuple[Exhibit, ...]:
+    """Return the ``table`` of some rows, nothing without rows; ``words`` are those of ``table``."""
+    return (table(exhibit_id, rows, kind, **words),) if rows else ()

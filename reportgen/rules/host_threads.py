@@ -19,7 +19,7 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.results import many_ranks
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
-from reportgen.rules.kit import col, derived, floats, row, table, unusual_only
+from reportgen.rules.kit import col, derived, filled_table, floats, row, table, unusual_only
 from reportgen.text import format_ns
 from reportgen.units import NS_PER_US, pct_of
 
@@ -173,7 +173,7 @@ def judge(ranks: Sequence[RankThreads], _params: NoParams) -> Outcome:
         return Outcome(missing="The trace holds no host threads.")
     every = merge_by((call for rank in ranks for call in rank.calls), _caller).values()
     calls = sorted(every, key=lambda call: (-call.time_ns, call.name, call.caller))
-    blocking = table(
+    blocking = filled_table(
         "blocking_calls",
         calls,
         BlockingCall,
@@ -186,7 +186,7 @@ def judge(ranks: Sequence[RankThreads], _params: NoParams) -> Outcome:
     return Outcome(
         exhibits=[
             _curve([rank.use for rank in ranks if rank.use is not None]),
-            *([blocking] if calls else []),
+            *blocking,
             table(
                 "host_threads",
                 threads,

@@ -36,22 +36,20 @@ from reportgen.results.charts import (
     lane_of,
     ranking,
 )
-from reportgen.results.rows import col, columns_of, derived, row, table
+from reportgen.results.rows import col, columns_of, derived, filled_table, row, table
 from reportgen.rules.base import param
 from reportgen.text import format_ns_range, part_of, write
 from reportgen.units import seconds, speedup_at_most
 
 __all__ = [
     "AWS_DEFAULTS", "BOTTLENECKS", "CHEAP_RATIO", "CORES_ALONE", "CRITICAL_FROM_RATIO", "FAR_APART",
-    "HOW_TO_RECORD",
-    "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
-    "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
-    "count", "derived", "estimate_of", "fault_severity", "floats", "given", "histogram", "interval",
-    "intervals", "lane_of", "largest", "left_out", "low_middle_high", "merge", "merged",
-    "patience", "percentage", "ranking", "reason_lost", "reason_to_skip", "reason_without_gpu",
-    "reason_without_steps", "row",
-    "share_limit", "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k",
-    "unusual_only", "window", "window_name",
+    "HOW_TO_RECORD", "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval",
+    "Message", "at_worker", "boxes", "col", "columns_of", "communication_names", "concat",
+    "cost_severity", "count", "derived", "estimate_of", "fault_severity", "filled_table", "floats",
+    "given", "histogram", "interval", "intervals", "lane_of", "largest", "left_out",
+    "low_middle_high", "merge", "merged", "patience", "percentage", "ranking", "reason_lost",
+    "reason_to_skip", "reason_without_gpu", "reason_without_steps", "row", "share_limit", "stretch",
+    "sum_by_key", "table", "too_few", "too_short", "top_k", "unusual_only", "window", "window_name",
 ]  # fmt: skip
 
 T = TypeVar("T")

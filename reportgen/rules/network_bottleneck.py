@@ -214,7 +214,16 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
         findings=[_finding(nodes, episodes, share, params) if is_told else in_gaps],
         exhibits=[
             *([_share(share)] if n_both else []),
-            *([_episodes(episodes)] if episodes else []),
+            *kit.filled_table(
+                "episodes",
+                episodes,
+                Episode,
+                title="When a GPU was idle while the network was busy",
+                caption="""Means over the samples in which a GPU was idle and the node received at
+                    its limit.""",
+                drawn_as=results.ExhibitKind.SPANS,
+                role=results.Role.IDLE,
+            ),
         ],
     )
 
@@ -278,19 +287,6 @@ def _share(ratio: float) -> results.Exhibit:
             *kit.floats(("pct", "%", [round(100 * ratio, 3)])),
         ],
         role=results.Role.NETWORK,
-    )
-
-
-def _episodes(episodes: Sequence[Episode]) -> results.Exhibit:
-    return kit.table(
-        "episodes",
-        episodes,
-        Episode,
-        title="When a GPU was idle while the network was busy",
-        caption="""Means over the samples in which a GPU was idle and the node received at its
-            limit.""",
-        drawn_as=results.ExhibitKind.SPANS,
-        role=results.Role.IDLE,
     )
 
 

@@ -57,6 +57,8 @@ SPLIT_CAPTION = """Shares of the durations of {n:count collective}, added up ove
 COLLECTIVES_CAPTION = """transfer_us is the shortest duration among the ranks. seq is the number of
     the collective in its process group; if it was not recorded, its position among collectives of
     the same name."""
+CLOCKS = {"title": "Clocks of the ranks", "caption": clocks.CAPTION}
+BANDWIDTHS = {"title": "Bandwidth of collectives", "caption": bandwidth.CAPTION}
 KEPT = " Only the {n:n} of {every:n} with the longest waiting are listed."
 MOST_LISTED = 20_000
 """As many waits of ranks are listed one by one: 2 MB of JSON."""
@@ -114,8 +116,10 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         findings=findings,
         exhibits=[
             *_exhibits(shared, every_ns, stragglers),
-            *([clocks.table_of(shifts)] if shifts else ()),
-            *bandwidth.tables_of(items),
+            *kit.filled_table("clocks", shifts, clocks.ClockShift, **CLOCKS),
+            *kit.filled_table(
+                "bandwidth", bandwidth.bandwidths_of(items), bandwidth.Bandwidth, **BANDWIDTHS
+            ),
             *_tables(shared),
         ],
         metrics=metrics,

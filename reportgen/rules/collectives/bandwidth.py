@@ -8,7 +8,7 @@ from reportgen.facts.exchanges import Exchanges
 from reportgen.facts.meetings import Meetings
 from reportgen.merging import joint_codes, rows_by_code
 from reportgen.profile.trace_tables import NONE
-from reportgen.results import Exhibit, Finding
+from reportgen.results import Finding
 from reportgen.rules import kit
 from reportgen.rules.kit import col, derived
 from reportgen.text import write
@@ -66,15 +66,9 @@ def bus_factor(name: str, group_size: int | None) -> float | None:
     return (n_ranks - 1) / n_ranks if any(word in bare for word in _LESS) else 1.0
 
 
-def tables_of(every: Exchanges) -> list[Exhibit]:
-    """Return the bandwidths of all durations, where sizes are known."""
-    rows, title = _bandwidths(every), "Bandwidth of collectives"
-    return [kit.table("bandwidth", rows, Bandwidth, title=title, caption=CAPTION)] if rows else []
-
-
 def reached(every: Exchanges) -> str:
     """Say the bandwidth of the collective with the most time; empty where it is unknown."""
-    main = next((row for row in _bandwidths(every) if row.bus), None)
+    main = next((row for row in bandwidths_of(every) if row.bus), None)
     return write(REACHED, main=main, bus=1e9 * (main.bus or 0)) if main else ""
 
 
@@ -95,7 +89,8 @@ def share_of_link(meetings: Meetings, link_gb_per_s: float | None) -> Finding | 
     )
 
 
-def _bandwidths(every: Exchanges) -> list[Bandwidth]:
+def bandwidths_of(every: Exchanges) -> list[Bandwidth]:
+    """Return the bandwidths of all durations of known size, those that took most time first."""
     known = np.flatnonzero(every.bytes != NONE)
     alike = joint_codes(every.name[known], every.group_size[known])
     found = [

@@ -97,11 +97,6 @@ def finding_of(shifts: Sequence[ClockShift]) -> results.Finding | None:
     )
 
 
-def table_of(shifts: Sequence[ClockShift]) -> results.Exhibit:
-    """Return by how much each clock is ahead."""
-    return kit.table("clocks", shifts, ClockShift, title="Clocks of the ranks", caption=CAPTION)
-
-
 def clock_shifts(meetings: Meetings, clocks: Mapping[int, str]) -> list[ClockShift]:
     """Return how far clocks are apart from the one with which most exchanges were recorded.
 

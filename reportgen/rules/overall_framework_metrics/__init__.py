@@ -18,7 +18,14 @@ from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.overall_framework_metrics import recorded, tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, measure
-from reportgen.rules.overall_framework_metrics.tables import OperatorTimes, sampling
+from reportgen.rules.overall_framework_metrics.recorded import Recorded
+from reportgen.rules.overall_framework_metrics.tables import (
+    Between,
+    OperatorTimes,
+    Overhead,
+    PaceRow,
+    sampling,
+)
 from reportgen.text import mode_word, plural, write
 from reportgen.units import NS_PER_S, seconds
 
@@ -230,19 +237,17 @@ def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
     yield from tables.exhibit_of_loop(job.loop_parts)
     yield from tables.exhibits_of_operators(job.cpu_operators, role=Role.CPU)
     yield from tables.exhibits_of_operators(job.gpu_operators, role=Role.GPU)
-    yield from tables.exhibits_of_between(job.between)
-    yield from tables.exhibits_of_paces(job.paces)
+    title = "Between the steps of each training process"
+    between, caption = job.between, tables.BETWEEN_CAPTION
+    yield from kit.filled_table("between_steps", between, Between, title=title, caption=caption)
+    title, caption = "Speed of the training processes", tables.PACES_CAPTION
+    yield from kit.filled_table("workers", job.paces, PaceRow, title=title, caption=caption)
     yield from tables.exhibit_of_functions(job.functions)
-    yield from tables.exhibit_of_overheads(job.overheads, job.interval_ns)
-    if job.recorded:
-        sampled = sampling(job.interval_ns)
-        yield kit.table(
-            "recorded",
-            job.recorded,
-            recorded.Recorded,
-            title=recorded.TITLE,
-            caption=f"{recorded.CAPTION}{sampled}",
-        )
+    sampled = sampling(job.interval_ns)
+    title, caption = "Cost of recording", f"{tables.OVERHEAD_CAPTION}{sampled}"
+    yield from kit.filled_table("overhead", job.overheads, Overhead, title=title, caption=caption)
+    title, caption = recorded.TITLE, f"{recorded.CAPTION}{sampled}"
+    yield from kit.filled_table("recorded", job.recorded, Recorded, title=title, caption=caption)
 
 
 def _between_ns(job: FrameworkSums) -> int:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from enum import StrEnum
 
 from reportgen.facts.between_steps import IN_DOUBT_RATIO
-from reportgen.facts.paces import Pace
 from reportgen.facts.steps import phase_word
 from reportgen.merging import merge, merge_by, merged, sum_by_key
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
@@ -132,19 +131,10 @@ class Between:
         return self.regular_ns / max(self.n_steps, 1)
 
 
-def exhibits_of_between(between: Sequence[Between]) -> Iterator[Exhibit]:
-    """Yield the table of what lies between steps."""
-    if between:
-        yield table(
-            "between_steps",
-            between,
-            Between,
-            title="Between the steps of each training process",
-            caption="""Time between steps. Waits for batches, single long pauses, and work that
-                starts later in the job are excluded. gpus_idle_ratio is 1 if the GPUs are idle in
-                that time and wait for the host, and 0 if they are as busy as in steps.
-                host_work_pct is the largest share of the loop that this work can take.""",
-        )
+BETWEEN_CAPTION = """Time between steps. Waits for batches, single long pauses, and work that starts
+    later in the job are excluded. gpus_idle_ratio is 1 if the GPUs are idle in that time and wait
+    for the host, and 0 if they are as busy as in steps. host_work_pct is the largest share of the
+    loop that this work can take."""
 
 
 @row
@@ -453,20 +443,8 @@ class Overhead:
     longer_pct: float | None = derived(_longer_pct, "%", digits=2)
 
 
-def exhibit_of_overheads(
-    overheads: Sequence[Overhead], interval_ns: int | None
-) -> Iterator[Exhibit]:
-    """Yield the table of recorded steps against the others; nothing without details."""
-    if overheads:
-        yield table(
-            "overhead",
-            overheads,
-            Overhead,
-            title="Cost of recording",
-            caption=f"""Median duration of the steps whose details were recorded, and of the other
-                steps. They are compared only if each group has at least {LEAST_STEPS}
-                steps.{sampling(interval_ns)}""",
-        )
+OVERHEAD_CAPTION = f"""Median duration of the steps whose details were recorded, and of the other
+    steps. They are compared only if each group has at least {LEAST_STEPS} steps."""
 
 
 def sampling(interval_ns: int | None) -> str:
@@ -477,7 +455,9 @@ def sampling(interval_ns: int | None) -> str:
 
 
 @row
-class _PaceRow:
+class PaceRow:
+    """The pace of a worker in a phase, over ``Pace``."""
+
     worker: str = derived(lambda pace: pace.worker)
     phase: str = derived(lambda pace: phase_word(pace.phase))
     steps: int = derived(lambda pace: pace.step.count)
@@ -487,11 +467,4 @@ class _PaceRow:
     forward_total_s: float = derived(lambda pace: pace.forward.total_ns, "s", per=NS_PER_S)
 
 
-def exhibits_of_paces(paces: Sequence[Pace]) -> Iterator[Exhibit]:
-    """Yield the table of workers."""
-    if not paces:
-        return
-    caption = "Medians and sums of the durations of steps, for each training process and phase."
-    yield table(
-        "workers", paces, _PaceRow, title="Speed of the training processes", caption=caption
-    )
+PACES_CAPTION = "Medians and sums of the durations of steps, for each training process and phase."

@@ -132,11 +132,10 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
 
 def _tables(rows: Sequence[UsageRow], absences: Sequence[Absence]) -> Iterator[results.Exhibit]:
     yield from usage_tables(rows, remark=_idle(rows))
-    if absences:
-        title = "When nodes were not sampled"
-        caption = """Intervals longer than 3 minutes and 5 samples, between the first and the last
-            sample of the job."""
-        yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
+    title = "When nodes were not sampled"
+    caption = """Intervals longer than 3 minutes and 5 samples, between the first and the last
+        sample of the job."""
+    yield from kit.filled_table("not_sampled", absences, Absence, title=title, caption=caption)
 
 
 def _idle(rows: Sequence[UsageRow]) -> str:

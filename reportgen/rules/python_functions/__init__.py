@@ -296,11 +296,10 @@ def _exhibits(job: NodeProfiles, between: Sequence[ProfileSum]) -> Iterator[resu
     columns = [stages, *kit.columns_of(pairs, _InStage)]
     title, kind = "Python functions by stage", results.ExhibitKind.TABLE
     yield results.exhibit("functions", kind, title=title, caption=caption, columns=columns)
-    if job.gaps:
-        title = "From the batch to the forward pass"
-        caption = """The time from the end of a wait for a batch to the start of the next forward
-            pass (copies, printing, metrics), and how much of it lies in a Python profile."""
-        yield kit.table("gaps", job.gaps, ForwardGaps, title=title, caption=caption)
+    title = "From the batch to the forward pass"
+    caption = """The time from the end of a wait for a batch to the start of the next forward pass
+        (copies, printing, metrics), and how much of it lies in a Python profile."""
+    yield from kit.filled_table("gaps", job.gaps, ForwardGaps, title=title, caption=caption)
     title = "Coverage of the Python profiles"
     caption = "profiled_s adds up the own times of all functions; a job may profile few steps."
     yield kit.table("stages", job.stages, ProfileSum, title=title, caption=caption)
