@@ -98,12 +98,10 @@ def measure(part: RankTrace, _params: NoParams) -> RankThreads:
             blocked_ns=clip(blocked, window.start_ns, window.end_ns).length_ns,
         )
         found.append(time)
-        use_of_host = device_busy.fine_use(
+        of_thread = device_busy.fine_use(
             busy, window, origin_ns=part.origin_ns, node=part.node, device=""
         )
-        if use is not None:
-            use_of_host = replace(use, busy_ns=use.busy_ns + use_of_host.busy_ns)
-        use = use_of_host
+        use = replace(use, busy_ns=use.busy_ns + of_thread.busy_ns) if use else of_thread
     found.sort(key=lambda item: (-item.busy_ns, item.thread))
     return RankThreads(threads=tuple(found), use=use, calls=calls)
 

@@ -283,20 +283,11 @@ def _histograms(
     """Yield how long steps took on the GPUs, where they worked, and from step to step."""
     with_gpu = [(rank, rank.steps.on_gpu_ns) for rank in traced if rank.steps.on_gpu_ns.size]
     if with_gpu:
-        yield _histogram(
-            "gpu_step_times",
-            with_gpu,
-            title=_title(GPU_TIMES, on_gpu),
-            caption=ON_GPU_FROM_TO,
-            role=results.Role.GPU,
-        )
-    yield _histogram(
-        "step_times",
-        [(rank, rank.steps.period_ns) for rank in traced],
-        title=_title(PERIODS, every),
-        caption=FROM_TO,
-        role=results.Role.STEP,
-    )
+        title, role = _title(GPU_TIMES, on_gpu), results.Role.GPU
+        yield _histogram("gpu_step_times", with_gpu, title=title, caption=ON_GPU_FROM_TO, role=role)
+    periods = [(rank, rank.steps.period_ns) for rank in traced]
+    title, role = _title(PERIODS, every), results.Role.STEP
+    yield _histogram("step_times", periods, title=title, caption=FROM_TO, role=role)
 
 
 def _title(what: str, times: Mapping[str, Any]) -> str:

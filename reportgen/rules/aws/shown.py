@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -33,6 +33,7 @@ _MOST_GPUS = 8
 _MOST_COUNTED = 2**63
 _IDLE_PCT = 10.0
 """The default of ``gpu_threshold`` of SageMaker's bottleneck rules."""
+POINTS = ("p50", "p95", "p99")
 _MARKS = frozenset(field.name for field in fields(Box))
 
 
@@ -165,44 +166,32 @@ def _steps(details: Details) -> Iterator[Exhibit]:
     }
     if not workers:
         return
-    names, entries = list(workers), list(workers.values())
+    entries = list(workers.values())
     stats = [numbers_of(entry["step_stats"]) for entry in entries]
     phases = [phase_word(str(entry.get("phase"))) for entry in entries]
     n_slow = [_count(entry.get("number_of_outliers")) for entry in entries]
-    n_steps = [
-        sum(counts) + (slow or 0) if (counts := _counts(entry.get("probs"))) else None
-        for entry, slow in zip(entries, n_slow, strict=True)
-    ]
-
-    def columns(
-        worker: str, slow: str, statistics: Sequence[str], *counted: tuple[str, list[int | None]]
-    ) -> Iterator[Any]:
-        yield column(worker, "", names, type=ColumnType.TEXT)
-        yield column("phase", "", phases, type=ColumnType.TEXT)
-        for name, values in counted:
-            yield column(name, "", values, type=ColumnType.INT)
-        yield from floats(
-            *((f"{key}_s", "s", [one.get(key) for one in stats]) for key in statistics)
+    bins = zip((_counts(entry.get("probs")) for entry in entries), n_slow, strict=True)
+    n_steps = [sum(counts) + (slow or 0) if counts else None for counts, slow in bins]
+    counted = column("steps", "", n_steps, type=ColumnType.INT)
+    for exhibit_id, title, name, more, statistics, outliers in (
+        ("steps", "Step durations by training process", "worker", (), STATISTICS, "outliers"),
+        ("step_percentiles", "Percentiles", "training process", (counted,), POINTS, "slow steps"),
+    ):
+        yield exhibit(
+            exhibit_id,
+            ExhibitKind.TABLE,
+            title=title,
+            caption="SageMaker's result has only one phase of each training process.",
+            columns=[
+                column(name, "", workers, type=ColumnType.TEXT),
+                column("phase", "", phases, type=ColumnType.TEXT),
+                *more,
+                *floats(
+                    *((f"{key}_s", "s", [one.get(key) for one in stats]) for key in statistics)
+                ),
+                column(outliers, "", n_slow, type=ColumnType.INT),
+            ],
         )
-        yield column(slow, "", n_slow, type=ColumnType.INT)
-
-    kept = "SageMaker's result has only one phase of each training process."
-    yield exhibit(
-        "steps",
-        ExhibitKind.TABLE,
-        title="Step durations by training process",
-        caption=kept,
-        columns=list(columns("worker", "outliers", STATISTICS)),
-    )
-    yield exhibit(
-        "step_percentiles",
-        ExhibitKind.TABLE,
-        title="Percentiles",
-        caption=kept,
-        columns=list(
-            columns("training process", "slow steps", ("p50", "p95", "p99"), ("steps", n_steps))
-        ),
-    )
     for worker, entry in workers.items():
         yield from _histogram(
             "step_histogram" if len(workers) == 1 else f"step_histogram_{worker}",

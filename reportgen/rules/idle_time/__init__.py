@@ -200,7 +200,6 @@ def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
             where=kit.stretch(worst.node, None, once.start_ns, once.end_ns),
             stop=worst,
             once=once,
-            longest=once,
             times="once" if len(stops) == 1 else f"{len(stops)} times",
             length=length_ns,
             more=write(texts.MORE, n=len(stops), length=length_ns) if len(stops) > 1 else "",

@@ -65,7 +65,7 @@ STOPPED = Message(
     id="IDLE-10",
     cause=Cause.LONG_GAP,
     title="The GPU stops {times} for {length:ns}: {measured:pct} of the time",
-    text="""On {stop.node} nothing ran for {longest.length_ns:ns} before {longest.before}; {doing}.
+    text="""On {stop.node} nothing ran for {once.length_ns:ns} before {once.before}; {doing}.
         {more}Without this the rank would finish {won:ns} earlier, which is {measured:pct} of
         {window}.""",
     advice="""Move this work out of the loop or to another thread, or do it less often: saving,

@@ -47,6 +47,8 @@ ABOUT = About(
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
     has_counters=True,
 )
+CAPTION = """Mean and percentiles over the whole job; the columns “work …” are of the working time
+    of the GPU alone."""
 UNDER_USED = kit.Message(
     id="GPU-1",
     cause=results.Cause.GPU_UNDERUSED,
@@ -135,7 +137,9 @@ def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
         ),
         **counted([node.aws for node in nodes]),
         findings=_findings(nodes, params),
-        exhibits=[_table(gpus)] if gpus else (),
+        exhibits=kit.filled_table(
+            "utilization", gpus, GpuUtilization, title="Use of each GPU", caption=CAPTION
+        ),
         metrics=_metrics(gpus) if gpus else {},
     )
 
@@ -148,12 +152,6 @@ def _metrics(gpus: Sequence[GpuUtilization]) -> dict[str, float | int | None]:
         "gpu_work_p95_min_pct": round(min(gpu.work_p95_pct for gpu in gpus), 4),
         "gpu_idle_ratio": round(float(np.mean([gpu.idle_ratio for gpu in gpus])), 6),
     }
-
-
-def _table(gpus: Sequence[GpuUtilization]) -> results.Exhibit:
-    caption = """Mean and percentiles over the whole job; the columns “work …” are of the working
-        time of the GPU alone."""
-    return kit.table("utilization", gpus, GpuUtilization, title="Use of each GPU", caption=caption)
 
 
 def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Finding | None]:
