@@ -11,13 +11,9 @@ import { above, lowest } from "./lane_numbers.js";
 /**
  * @typedef {{level: number, from: number, to: number, n: number, at: number[], rows?: Row[],
  *   time?: Float64Array, value?: Float64Array}} Block
- */
-/**
  * @typedef {{id: number, parent: number | null, kind: string, label: string, node: string,
  *   n_events: number, rows: number, blocks: Block[], unit?: string, family?: string,
  *   least?: number, most?: number, isGroup: boolean, mini: Lane[]}} Lane
- */
-/**
  * @typedef {{lane: Lane, row: Row, depth: number, at: number, level: number, start: number,
  *   end: number}} Strip
  */

@@ -163,9 +163,7 @@ def test_gpus_of_one_process_leave_unused_what_all_of_them_do() -> None:
 
 
 @pytest.mark.parametrize(("use_in_pauses", "expected"), [(98.0, 0.0), (49.0, 0.05), (0.0, 0.1)])
-def test_pauses_cost_what_the_idlest_gpu_does_less_in_them_than_usual(
-    use_in_pauses: float, expected: float
-) -> None:
+def test_pauses_cost_what_the_idlest_gpu_does_less_in_them_than_usual(use_in_pauses, expected):
     # Seven other GPUs wait in a collective, and look busy; nothing uses all of a GPU.
     idlest = ([98.0] * 18 + [use_in_pauses] * 2) * 10
     others = {f"gpu{at}": [98.0] * 200 for at in range(1, 8)}

@@ -109,20 +109,18 @@ def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(tmp_path, kernel,
 
 
 @pytest.mark.notebook
-def test_a_cell_of_our_own_notebook_that_fails_is_an_error_that_names_it(tmp_path, kernel) -> None:
-    notebook = read_notebook(write_notebook(tmp_path / "ours.ipynb", "1 / 0"))
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("1 / 0", "Cell 3 of the notebook failed: ZeroDivisionError"),
+        ("import os; os._exit(9)", "kernel died"),
+    ],
+)
+def test_our_notebook_that_fails_or_whose_kernel_dies_is_an_error(code, said, tmp_path, kernel):
+    notebook = read_notebook(write_notebook(tmp_path / "ours.ipynb", code))
     manager = kernel.manager()
 
-    with pytest.raises(OutputError, match="Cell 3 of the notebook failed: ZeroDivisionError"):
-        run_notebook(notebook, output=tmp_path / "o.ipynb", manager=manager)
-
-
-@pytest.mark.notebook
-def test_a_kernel_that_dies_is_a_message(tmp_path: Path, kernel: ReadyKernel) -> None:
-    source = write_notebook(tmp_path / "mine.ipynb", "import os; os._exit(9)")
-    notebook, manager = read_notebook(source), kernel.manager()
-
-    with pytest.raises(OutputError, match="kernel died"):
+    with pytest.raises(OutputError, match=said):
         run_notebook(notebook, output=tmp_path / "o.ipynb", manager=manager)
 
 

@@ -54,10 +54,11 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     return Loop()
 
 
-def test_a_step_lasts_from_its_batch_to_its_optimizer(loop: Loop) -> None:
+@pytest.mark.parametrize("is_training", [True, False], ids=["as usual", "in eval mode"])
+def test_a_step_lasts_from_its_batch_to_its_optimizer(is_training: bool, loop: Loop) -> None:
     for at in (100, 200):
         loop.wait(at)
-        loop.forward(at + 20)
+        loop.forward(at + 20, is_training=is_training)
         loop.optimizer(at + 50)
     assert loop.finish() == [("TRAIN", 0, 110, 160), ("TRAIN", 1, 210, 260)]
 
@@ -121,14 +122,6 @@ def test_evaluation_is_between_training_steps(loop: Loop) -> None:
         ("EVAL", 1, 310, 400),
         ("TRAIN", 1, 410, 460),
     ]
-
-
-def test_a_model_that_trains_in_eval_mode_makes_training_steps(loop: Loop) -> None:
-    for at in (100, 200):
-        loop.wait(at)
-        loop.forward(at + 20, is_training=False)
-        loop.optimizer(at + 50)
-    assert loop.finish() == [("TRAIN", 0, 110, 160), ("TRAIN", 1, 210, 260)]
 
 
 def test_batches_of_an_evaluation_that_is_not_seen_lie_in_no_step(loop: Loop) -> None:
