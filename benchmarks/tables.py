@@ -76,6 +76,7 @@ class Report:
             self.about,
             f"{wall_s(self.runs):.2f} s",
             f"{walls[0]:.2f}–{walls[-1]:.2f} s",
+            f"{median(run.cpu_s for run in self.runs):.2f} s",
             self._budget(),
             _mib(self.runs),
         ]
@@ -163,7 +164,7 @@ def big_jobs(readings: Sequence[Reading], reports: Sequence[Report]) -> str:
     if reports:
         parts.append(
             table(
-                ["whole report", "wall time", "range", "budget", "peak memory"],
+                ["whole report", "wall time", "range", "processor time", "budget", "peak memory"],
                 [report.row() for report in reports],
             )
         )
