@@ -1,7 +1,4 @@
-"""Ticks in which a GPU idles while cores of its node are hot: how many, when, and what ran.
-
-A core is hot when it is busy or when it waits for I/O, as the caller chooses the series.
-"""
+"""Ticks in which a GPU idles while cores are busy or wait for I/O: how many, when, and what ran."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Framework events: what kind each is, where their time went, which functions ran at some moments.
 
-The sums are those behind the breakdown members of AWS's rules (docs/rules.md): of all events, or
-of those that ran at certain moments. Each event counts once with its full duration, however many
-moments it meets.
+Each event counts once with its full duration (docs/rules.md, Breakdown of framework events).
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Costs of the host of a traced rank: how much sooner the rank would be done without each of them.
 
-Each cost is taken out of the recording, which is then played again (``reportgen.facts.replay``).
-A cost that hides behind another one is judged with it: the cost of a synchronizing call after
-which the host waits for the data loader is the loader's cost (docs/definitions.md, Replay).
+``reportgen.facts.replay`` plays the recording again without it (docs/definitions.md, Replay).
 """
 
 from __future__ import annotations

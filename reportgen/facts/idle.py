@@ -1,9 +1,4 @@
-"""Why the GPUs of a kernel trace were idle: each gap is split by the launch that ends it.
-
-Before the launching call began the host was late, for the reason that its thread was busy with;
-inside the call the launch itself was slow; after it the device took its time: a small gap between
-kernels, or a wait for something else (docs/definitions.md, Idle time).
-"""
+"""Why the GPUs of a kernel trace were idle (docs/definitions.md, Idle time)."""
 
 from __future__ import annotations
 

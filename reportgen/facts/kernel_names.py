@@ -1,9 +1,6 @@
-"""The meaning of a kernel's name: number format, matrix units, and a short name for people.
+"""What the name of a kernel says: number format, matrix units, and a short name for people.
 
-The first family of libraries that knows a name answers (docs/definitions.md, Kernel precision).
-The format is that in which the multiplication runs: of mixed factors the wider one; of kernels that
-do not multiply matrices the narrowest floating type that is named. Nothing is guessed: a name
-that no family knows is ``Unknown``.
+Nothing is guessed (docs/definitions.md, Kernel precision).
 """
 
 from __future__ import annotations

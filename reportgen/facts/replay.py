@@ -1,10 +1,6 @@
 """How much sooner a rank would have been done without a cost: its recording, played again.
 
-The host is a line of calls. Between them it works; in some of them it waits until the GPU has done
-something. Each GPU operation begins when it was launched and what keeps the device busy before it
-is done. Played again with nothing changed, this gives the recorded times exactly. With some time of
-the host or of the GPU taken out, it gives what is left of the rest: idle stretches that the lead of
-the host then covers are won as well, and waits that merely move are not.
+Played again with nothing changed, it gives the recorded times (docs/definitions.md, Replay).
 """
 
 from __future__ import annotations

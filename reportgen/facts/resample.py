@@ -1,8 +1,6 @@
 """Curves with fewer points: minimum, mean and maximum of each bucket of time.
 
-The width of buckets is a power of two ns, and they lie on multiples of it, so those of several
-nodes or workers nest: the finer ones are joined into the coarser ones without loss of minimum and
-maximum.
+Buckets are a power of two ns wide and lie on multiples of it, so that those of several nodes nest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Samples of a node: absent ones, ticks, minutes, pauses, and those at which the job was at work.
-
-Observations of AWS's rules, which judge once a minute, are in docs/rules.md.
-"""
+"""Samples of a node: absent ones, ticks, minutes, pauses, and when the job was at work."""
 
 from __future__ import annotations
 

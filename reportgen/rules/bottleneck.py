@@ -1,7 +1,6 @@
 """Common part of CPUBottleneck and IOBottleneck: ticks with an idle GPU and hot cores.
 
-Each of the two rules has its parameters and its words; the rest is here. ``limits`` are the
-parameters of one of them: ``hot_threshold`` has another name in each.
+``limits`` are the parameters of either: ``hot_threshold`` has another name in each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Measurement of GPUTimeBudget: each GPU's time in parts that exclude each other.
-
-From samples, the first part that fits a sampling instant takes it, until the next one. Where
-kernels were traced the parts are exact, over the headline window of the rank.
-"""
+"""Measurement of GPUTimeBudget: each GPU's time in parts (docs/rules.md, GPUTimeBudget)."""
 
 from __future__ import annotations
 

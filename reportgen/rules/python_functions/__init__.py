@@ -1,8 +1,6 @@
 """PythonFunctions: where the Python code of a job spends its time, and what does not train.
 
-The time between the end of a wait for a batch and the next forward pass is no training: copies,
-metrics, printing. A Python profile that covers it says which functions ran (docs/rules.md, Work
-that does not train).
+See docs/rules.md, Work that does not train.
 """
 
 from __future__ import annotations
