@@ -224,7 +224,8 @@ class IdleBetween:
 def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     """Return how idle GPUs are between steps; ``None`` if samples do not say."""
     idle = _idle_of(part, list(_unions(part.spans)))
-    if idle is None or idle.is_sure:
+    is_clear = idle and (idle.ratio <= IN_DOUBT_RATIO or idle.ratio >= 1 - IN_DOUBT_RATIO)
+    if idle is None or (idle.is_sure and is_clear):
         return idle
     late = [_idle_late(part, ratio) for ratio in LATE_RATIOS]
     best = min((fit for fit in late if fit), key=lambda fit: fit.unexplained, default=idle)

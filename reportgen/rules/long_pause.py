@@ -37,7 +37,7 @@ from reportgen.results import (
 )
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import format_ns_range, join_names, mode_word, write
+from reportgen.text import join_names, mode_word, write
 from reportgen.units import NS_PER_MINUTE, NS_PER_S, seconds
 
 WORKING_RATIO = 0.5
@@ -85,9 +85,9 @@ SEVERAL = replace(
     ONE,
     id="PAUSE-2",
     title="{n:n} long pauses cost {measured:pct} of the {whole}",
-    text="""{who} made no progress {n:n} times, for {lasted}. The pause that costs most lasts
-        {main.length_ns:ns}{place}.{others} Without these pauses {without} would be {measured:pct}
-        shorter.{meanwhile}{unknown}""",
+    text="""{who} made no progress {n:n} times, for {total:ns} in all. The pause that costs most
+        lasts {main.length_ns:ns}{place}.{others} Without these pauses {without} would be
+        {measured:pct} shorter.{meanwhile}{unknown}""",
 )
 IDLE_ADVICE = """Find in the logs what the script did during the pause; to see it here, record
     framework events (steps and data loading) and a Python profile."""
@@ -422,7 +422,8 @@ def _wait_for(group: JobPause, busy: Union) -> bool:
 
 def _missing(job: NodePauses, params: Params) -> Reason | None:
     if job.loop.n_steps:
-        if job.longest >= params.min_steps:
+        is_sampled = (job.gpu_nodes or job.core_nodes) and job.n_samples >= params.min_samples
+        if job.longest >= params.min_steps or is_sampled:
             return None
         return kit.too_few(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
     if not (job.n_gpus or job.core_nodes):
@@ -459,7 +460,6 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
     if _lost_ratio([worst]) >= DOMINANT_RATIO * lost:
         groups, lost = [worst], _lost_ratio([worst])
     main, is_one = worst.main, len(groups) == 1
-    lengths_ns = [group.main.length_ns for group in groups]
     then = [item for item in job.meanwhile if (item.node, item.worker) == (main.node, main.worker)]
     hints = [hint for item in then for hint in contrast.hints_of(item)]
     advising = next((hint for hint in hints if hint.advice), None)
@@ -484,7 +484,7 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
         when="in the pause",
         **_words(job, worst),
         n=len(groups),
-        lasted=format_ns_range(lengths_ns, more=""),
+        total=sum(group.main.length_ns for group in groups),
         meanwhile="".join(f" {hint.text}" for hint in hints),
     )
 

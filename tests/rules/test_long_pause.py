@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -348,6 +349,16 @@ def test_a_gpu_that_idles_while_the_others_look_busy_holds_them_up(others_pct, u
 
     assert [item.where.device for item in found] == ["gpu0"] * is_told
     assert all("gpu0 of algo-1 paused once for 30 s" in item.title for item in found)
+
+
+def test_a_few_recorded_steps_do_not_hide_a_pause_that_samples_show() -> None:
+    ticks_s = np.arange(0.0, 600.0, 0.5)
+    others = np.where((ticks_s < 20) | (ticks_s >= 590), 0.0, 98.0).tolist()
+    steps = [(TRAIN, TRAIN, START_S + at, START_S + at + 0.4, {"step": at}) for at in range(40, 45)]
+    part = samples((200, 230), gpu1=others)
+    found = only(run(RULE, replace(part, spans=span_table(steps, worker="algo-1-27"))))
+
+    assert found.where.device == "gpu0"
 
 
 def test_gpus_of_all_nodes_must_idle_or_look_busy_as_those_that_wait() -> None:

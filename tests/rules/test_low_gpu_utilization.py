@@ -338,11 +338,21 @@ def test_a_gpu_that_is_never_idle_is_judged_by_what_it_does_on_average() -> None
 
 
 def test_a_gpu_that_rests_costs_all_of_its_rests_as_others_may_wait_for_it_and_look_busy() -> None:
-    rests = ([95.0] * 94 + [0.0] * 6) * 4 + [95.0]
+    rests = ([95.0] * 88 + [0.0] * 12) * 4 + [95.0]
     found = known(finding(run(RULE, node(gpu0=rests, gpu1=[95.0] * 401), **SMALL), "GPU-2"))
 
     assert found.severity is Severity.WARNING
-    assert known(found.estimate).share_ratio == pytest.approx(24 / 401, abs=1e-4)
+    assert known(found.estimate).share_ratio == pytest.approx(48 / 401, abs=1e-4)
+
+
+def test_rests_of_less_than_a_tenth_of_the_time_are_a_reading_that_hides_no_lack_of_work() -> None:
+    values = ([95.0, 60.0] * 46 + [0.0] * 8) * 4 + [95.0]
+    result = run(RULE, node(gpu0=values), **SMALL)
+
+    assert [(found.id, found.severity) for found in result.findings] == [
+        ("GPU-2", Severity.INFO),
+        ("GPU-4", Severity.WARNING),
+    ]
 
 
 @pytest.mark.parametrize(("level", "is_told"), [(77.0, False), (75.0, True)])

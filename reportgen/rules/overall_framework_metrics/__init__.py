@@ -9,7 +9,7 @@ from reportgen import results
 from reportgen.facts import usage
 from reportgen.facts.between_steps import waited_for_ns
 from reportgen.facts.breakdown import forward_backward_ns, shares_pct
-from reportgen.facts.paces import find_straggler
+from reportgen.facts.paces import LaggingWorker, find_straggler
 from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Exhibit, Finding, Role, Where
@@ -120,10 +120,11 @@ UNDECIDED = replace(
     BETWEEN_STEPS,
     cause=results.Cause.LOST_GPU_TIME,
     severity=results.Severity.WARNING,
+    title="GPUs have no work for {unused:pct} of the loop, perhaps between steps",
 )
 """The GPUs are unused for as long, and the samples do not show whether these are the same times; or
 waits for batches are unknown."""
-WITHOUT_STEP = replace(UNDECIDED, cause=results.Cause.HOST_BOUND)
+WITHOUT_STEP = replace(UNDECIDED, cause=results.Cause.HOST_BOUND, title=BETWEEN_STEPS.title)
 KNOWN = " Without waits for batches and single pauses it is {rest:pct}."
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
 PASSES = kit.Message(
@@ -283,7 +284,8 @@ def _between(job: FrameworkSums) -> Finding | None:
     # A bound may be high since little is known: half of it must be seen.
     if worst is not None and min(worst.host_ratio, 2 * worst.seen_ratio) >= kit.CHEAP_RATIO:
         is_whole = worst.idle_ratio == 1 and not worst.is_fitted
-        message = MAYBE_COPIES if 2 * worst.maybe_copied_ns > worst.regular_ns else HOST_WORK
+        idle_ns = worst.regular_ns * (worst.idle_ratio or 0.0)
+        message = MAYBE_COPIES if 2 * worst.maybe_copied_ns > idle_ns else HOST_WORK
         return message.fault(
             100 * worst.host_ratio,
             threshold=100 * kit.CHEAP_RATIO,
@@ -312,6 +314,7 @@ def _share_between(job: FrameworkSums) -> Finding | None:
         threshold=OTHERS_PCT,
         where=_where(job.loop),
         share=max(unused) if is_short else min(share, most),
+        unused=100 * max(unused, default=0.0),
         lost=write(lost, lost=job.lost_ns),
         known=write(KNOWN, rest=100 * share) if 100 * share < between_pct else "",
     )
@@ -385,7 +388,7 @@ def _validation(job: FrameworkSums) -> Finding | None:
 
 def _straggler(job: FrameworkSums) -> Finding | None:
     found = find_straggler(job.paces, above_pct=STRAGGLER_PCT)
-    if found is None:
+    if found is None or _waits_itself(found, job.between):
         return None
     worker, where, message, reach = found.pace.worker, _where(job.loop), STRAGGLER, ""
     if found.is_for_a_time:
@@ -407,6 +410,17 @@ def _straggler(job: FrameworkSums) -> Finding | None:
         share_pct=100 * found.extra_ratio,
     )
     return replace(finding, threshold=STRAGGLER_PCT)
+
+
+def _waits_itself(found: LaggingWorker, between: Sequence[Between]) -> bool:
+    """Return whether a worker that is longer in its passes may wait there for another node.
+
+    A host that is ahead waits in any call. Its GPU looks busy then, as in a collective, and that of
+    the node that it waits for is not.
+    """
+    unused = {item.worker.rpartition("-")[0]: item.unused_ratio for item in between}
+    here = unused.get(found.pace.worker.rpartition("-")[0], 1.0)
+    return max(unused.values(), default=0.0) - here >= usage.SHORT_FROM_RATIO
 
 
 def _where(loop: Loop) -> Where:

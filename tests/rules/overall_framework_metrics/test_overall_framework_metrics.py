@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.overall_framework_metrics import RULE
-from tests.builders import START_S, known
+from tests.builders import START_S, known, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, sampled_again, step_rows
 from tests.rules.samples import run
 
@@ -279,6 +279,22 @@ def test_a_worker_that_may_wait_inside_its_longer_steps_is_no_straggler() -> Non
     rows = step_rows([0.5] * 30, worker="algo-1-27") + step_rows([0.8] * 30, worker="algo-1-28")
 
     assert finding(run(RULE, node(rows)), "STRAG-1") is None
+
+
+@pytest.mark.parametrize(("use_pct", "is_told"), [(98.0, True), (50.0, False)])
+def test_a_worker_whose_gpu_is_busy_while_another_node_lacks_work_waits_in_its_passes(
+    use_pct: float, is_told: bool
+) -> None:
+    """A host that is ahead waits in any call; GPUs that wait in a collective look busy."""
+    parts = [
+        replace(
+            node(synchronous({f"{name}-27": forward_s}), name=name),
+            system=system_table({"gpu0": [pct] * 40}, interval_s=1.0),
+        )
+        for name, forward_s, pct in (("algo-1", 0.2, use_pct), ("algo-2", 0.6, 98.0))
+    ]
+
+    assert (finding(run(RULE, *parts), "STRAG-1") is not None) is is_told
 
 
 @pytest.mark.parametrize("n_steps", [9, 10])
