@@ -252,6 +252,26 @@ def test_the_time_in_which_an_interrupted_job_did_not_run_does_not_hide_its_wait
     assert finding(run(RULE, whole), "DL-1") is None
 
 
+@pytest.mark.parametrize(("n_steps", "is_told"), [(12, False), (40, True)])
+def test_a_few_steps_without_waits_do_not_say_that_loading_is_no_bottleneck(n_steps, is_told):
+    rows = training(num_workers=0, n_steps=n_steps)
+
+    assert (finding(judged(rows, cores=4), "DL-6") is not None) is is_told
+
+
+def test_a_few_long_waits_in_a_few_recorded_steps_do_not_begin_epochs() -> None:
+    rows, at_s = [setup(0, workers=2, pinned=True)], 0.0
+    for step in range(14):
+        wait_s = 9.0 if step in (4, 9) else SHORT_S
+        rows.append(fetch(at_s, wait_s))
+        rows += step_rows([0.9], start_s=START_S + at_s + wait_s, first=35 + step)
+        at_s += wait_s + 0.9
+    (found,) = loud(judged(rows, cores=4))
+
+    assert found.cause != Cause.LOADER_START
+    assert "Training waits" in found.title
+
+
 def test_no_one_is_told_to_add_workers_when_nothing_waits() -> None:
     found = known(finding(judged(training(num_workers=0), cores=4), "DL-6"))
     assert found.advice == "Leave the loading as it is."

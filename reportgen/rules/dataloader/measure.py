@@ -14,7 +14,7 @@ from reportgen.facts import usage
 from reportgen.facts.between_steps import between_steps_of, idle_in_copies_of
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.loader import Waiting, loader_rows, waits_of
-from reportgen.facts.loading_work import LoadingWork, loading_work_of
+from reportgen.facts.loading_work import LEAST_WAITS, LoadingWork, loading_work_of
 from reportgen.facts.samples import training_loop_ns
 from reportgen.facts.steps import unrecorded_of
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable
@@ -176,11 +176,12 @@ class NodeLoaders:
     def is_habit(self) -> bool:
         """Return whether training waits in many steps, and not just for the first batches.
 
-        Without those for first batches at least half of the waiting remains, if steps are known.
+        Without those for first batches at least half of the waiting remains, if steps are known:
+        a few recorded ones do not say where epochs begin.
         """
         wait_ns, is_first = self.step_wait_ns, self.opens_epoch[: self.step_wait_ns.size] > 0
         n_longest = max(LEAST_LONGEST, round(LONGEST_RATIO * wait_ns.size))
-        if wait_ns.size <= 2 * n_longest:
+        if wait_ns.size < max(LEAST_WAITS, 2 * n_longest + 1):
             return True
         usual_ns = wait_ns[~is_first] if is_first[1:].any() else np.sort(wait_ns)[:-n_longest]
         return bool(usual_ns.sum() >= HABIT_RATIO * wait_ns.sum())
