@@ -166,9 +166,7 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         lost, bound = _most_saved(job.ratio, together)
         weight = {"severity": kit.cost_severity(lost), "share": lost}
         yield _tell(texts.FIRST_BATCHES, job, params, **share, **weight, bound=bound)
-    elif job.worst and job.step_wait_ns.size < LEAST_WAITS:
-        return  # a few steps of a job may live on batches that were read ahead
-    elif not job.has_processes or not fewest <= job.n_loaders <= most:
+    elif job.shows_loading and not (job.has_processes and fewest <= job.n_loaders <= most):
         yield _tell(texts.ENOUGH, job, params, **share, exhibit=seen_in)
 
 

@@ -173,6 +173,11 @@ class NodeLoaders:
         return max(self.worst.ratio, min(together_ns / longest_ns, 1.0) if longest_ns else 0.0)
 
     @property
+    def shows_loading(self) -> bool:
+        """Return whether more was seen than a few steps, which may live on batches read ahead."""
+        return self.worst is None or self.step_wait_ns.size >= LEAST_WAITS
+
+    @property
     def is_habit(self) -> bool:
         """Return whether training waits in many steps, and not just for the first batches.
 
