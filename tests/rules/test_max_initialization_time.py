@@ -40,21 +40,20 @@ def test_the_finding_tells_time_share_and_threshold() -> None:
     assert known(found.estimate).share_ratio == pytest.approx(145 / 600, abs=1e-6)
 
 
-def test_start_up_longer_than_the_loop_is_a_fault_below_the_threshold() -> None:
-    result = run(RULE, started_after(200.0, loop_s=100))
-    found = known(finding(result, "INIT-1"))
+@pytest.mark.parametrize(
+    ("init_s", "loop_s", "severity", "status"),
+    [
+        (200.0, 100, Severity.CRITICAL, Status.TRIGGERED),
+        (19.0, 10, Severity.INFO, Status.OK),
+    ],
+    ids=["longer than the loop", "below 20 seconds"],
+)
+def test_start_up_is_a_fault_below_the_threshold_or_only_told(init_s, loop_s, severity, status):
+    result = run(RULE, started_after(init_s, loop_s=loop_s))
 
     assert result.counters.rule_triggered == 0
-    assert found.severity is Severity.CRITICAL
-    assert result.status is Status.TRIGGERED
-
-
-def test_start_up_below_twenty_seconds_is_only_told() -> None:
-    result = run(RULE, started_after(19.0, loop_s=10))
-    found = known(finding(result, "INIT-1"))
-
-    assert found.severity is Severity.INFO
-    assert result.status is Status.OK
+    assert known(finding(result, "INIT-1")).severity is severity
+    assert result.status is status
 
 
 @pytest.mark.parametrize(
@@ -239,19 +238,12 @@ def fed(received: float | None, read: float | None, *, init_s: int = 100, loop_s
     )
 
 
-def test_network_and_disk_rates_before_the_first_step_are_told() -> None:
-    result = run(RULE, fed(50e6, 4e6))
-    found = known(finding(result, "INIT-1"))
+def test_network_and_disk_rates_before_the_first_step_are_told_where_they_are_known() -> None:
+    found = known(finding(run(RULE, fed(50e6, 4e6)), "INIT-1"))
 
     assert "algo-1 had on average: received 100 MB/s (at most 100 MB/s)" in found.text
     assert "read from disk 4 MB/s" in found.text
-
-
-def test_without_rates_nothing_is_said_about_them() -> None:
-    result = run(RULE, fed(None, None))
-    found = known(finding(result, "INIT-1"))
-
-    assert "Meanwhile" not in found.text
+    assert "Meanwhile" not in known(finding(run(RULE, fed(None, None)), "INIT-1")).text
 
 
 def test_validation_before_and_after_training_is_no_part_of_the_loop() -> None:

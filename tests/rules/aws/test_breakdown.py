@@ -105,24 +105,25 @@ def test_submodules_tell_the_passes_when_both_exist() -> None:
     assert set(details["general"]) == {"Forward", "Backward(post-forward)"}
 
 
-def test_without_backward_submodules_the_whole_passes_tell() -> None:
-    details = details_of(
-        ("Forward", "Net", 0, 1),
-        ("Backward(post-forward)", "Net", 1, 5),
-        ("Forward-SubModuleInternal", "conv1", 0, 1),
-    )
-
-    assert details["forward_backward"] == {"Forward pass": 20.0, "Backward pass": 80.0}
-
-
-def test_tensorflow_adds_up_both_parts_of_its_backward_pass() -> None:
-    details = details_of(
-        ("ForwardPass", "conv", 0, 2),
-        ("ComputeGradient", "conv", 2, 5),
-        ("ApplyGradient", "conv", 5, 10),
-    )
-
-    assert details["forward_backward"] == {"Forward pass": 20.0, "Backward pass": 80.0}
+@pytest.mark.parametrize(
+    "events",
+    [
+        [
+            ("Forward", "Net", 0, 1),
+            ("Backward(post-forward)", "Net", 1, 5),
+            ("Forward-SubModuleInternal", "conv1", 0, 1),
+        ],
+        [
+            ("ForwardPass", "conv", 0, 2),
+            ("ComputeGradient", "conv", 2, 5),
+            ("ApplyGradient", "conv", 5, 10),
+        ],
+    ],
+    ids=["no submodules backward", "both parts of TensorFlow's backward pass"],
+)
+def test_whole_passes_tell_and_their_parts_add_up(events) -> None:
+    passes = {"Forward pass": 20.0, "Backward pass": 80.0}
+    assert details_of(*events)["forward_backward"] == passes
 
 
 def test_one_pass_alone_is_no_comparison() -> None:
