@@ -171,7 +171,11 @@ def _n_validating(length_ns: Integers) -> int:
 
 
 def _rises(length_ns: Integers) -> bool:
-    return trend_of(_medians(length_ns)[1:]).agreement >= AGREEMENT_FROM
+    """Return whether steps grow longer from block to block, or do so from the middle on."""
+    usual = _medians(length_ns)
+    early, late = usual[1 : N_BLOCKS // 2], usual[N_BLOCKS // 2 :]
+    begins_late = bool((np.diff(late) > 0).all() and late[-1] >= JUMP_RATIO * early.max())
+    return begins_late or trend_of(usual[1:]).agreement >= AGREEMENT_FROM
 
 
 def _jumps(length_ns: Integers) -> bool:
