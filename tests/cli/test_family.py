@@ -35,9 +35,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 
 def test_report_is_the_command_that_makes_reports(tmp_path: Path) -> None:
-    answer = CliRunner().invoke(family, ["report", "--help"])
-
-    assert "--fail-on" in answer.output
+    assert "--fail-on" in CliRunner().invoke(family, ["report", "--help"]).output
 
 
 @pytest.mark.parametrize("words", [["--help"], ["record", "--help"]])

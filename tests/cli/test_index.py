@@ -136,9 +136,7 @@ def test_a_page_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     save(tmp_path / "a", wasteful("job", 2.0))
     (tmp_path / "profiler-index.html").write_text("mine")
 
-    answer = index(tmp_path, "-o", tmp_path)
-
-    assert isinstance(answer.exception, ReportgenError)
+    assert isinstance(index(tmp_path, "-o", tmp_path).exception, ReportgenError)
     assert (tmp_path / "profiler-index.html").read_text() == "mine"
 
 
@@ -152,5 +150,4 @@ def test_a_page_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     ],
 )
 def test_links_of_an_index_are_quoted_paths(page: str, link: str) -> None:
-    row = JobRow(job="a", group="a", path="a", page=page)
-    assert _from(row, Path()).page == link
+    assert _from(JobRow(job="a", group="a", path="a", page=page), Path()).page == link

@@ -60,8 +60,7 @@ def test_ranks_are_chosen(ranks: Path, tmp_path: Path) -> None:
 def test_a_range_is_cut(tmp_path: Path, options: list[str], n_slices: int) -> None:
     place = write_trace(tmp_path / "rank-0.pt.trace.json", ranked(0))
     assert timeline(place, *options, "-o", tmp_path / "a.json").exception is None
-    shown = slices_in(tmp_path / "a.json")
-    assert 0 < len(shown) <= n_slices
+    assert 0 < len(slices_in(tmp_path / "a.json")) <= n_slices
 
 
 REFUSED: tuple[tuple[list[str], str], ...] = (

@@ -70,8 +70,7 @@ def test_a_job_is_opened_by_name_and_region(tmp_path: Path, monkeypatch: pytest.
 
 def test_names_select_rows(pandas_frame: PandasFrame) -> None:
     assert set(pandas_frame.get_all_system_metrics(["gpu0"])["system_metric"]) == {"gpu0"}
-    steps = pandas_frame.get_all_framework_metrics([TRAIN])
-    assert set(steps["process"]) == {TRAIN}
+    assert set(pandas_frame.get_all_framework_metrics([TRAIN])["process"]) == {TRAIN}
     waits = pandas_frame.get_all_dataloader_metrics([".*DataLoaderIter::GetNext"])
     assert waits["framework_metric"].str.endswith("GetNext").all()
 

@@ -12,6 +12,4 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "diagnosis.md"
 
 def test_every_cause_has_a_row_and_no_row_is_of_another_word() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("## Causes")[2].partition("## Evidence")[0]
-    words = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
-
-    assert sorted(words) == sorted(Cause)
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(Cause)

@@ -233,9 +233,7 @@ def test_files_that_were_read_are_not_read_again(job: Path, monkeypatch: pytest.
     assert len(read) == 2
     later = [(TRAIN, TRAIN, START_S + 70, START_S + 71, {"step": 2, "os_pid": 27})]
     write_timeline(job, timeline_lines(later), end_s=START_S + 120)
-    again = running.latest()
-
-    assert again.framework["step"].tolist() == [2]
+    assert running.latest().framework["step"].tolist() == [2]
     assert len(read) == 3
 
 

@@ -189,9 +189,7 @@ def test_copies_are_told_from_work_of_the_gpus_between_steps(use_in_copies, expe
 
 
 def test_without_gpus_or_with_few_samples_it_is_unknown() -> None:
-    part = job()
-
-    assert idle_between_of(node_profile(spans=part.spans)) is None
+    assert idle_between_of(node_profile(spans=job().spans)) is None
     assert idle_between_of(job(n_steps=5)) is None
 
 

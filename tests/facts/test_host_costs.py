@@ -51,8 +51,7 @@ def test_a_stop_in_which_nothing_was_recorded_names_nothing() -> None:
 
 
 def test_a_short_stretch_is_no_stop() -> None:
-    found = known(host_costs(stopped(900.0)))
-    assert not found.stops
+    assert not known(host_costs(stopped(900.0))).stops
 
 
 def test_a_long_first_launch_of_a_kernel_is_its_first_use() -> None:
@@ -69,8 +68,7 @@ def test_a_long_launch_of_a_known_kernel_is_none() -> None:
 
 def test_a_wait_for_a_batch_is_the_loader_and_no_stop() -> None:
     trace = stopped(3_000.0, slices=[(LOADER, 5_000.0, 3_000.0, ANNOTATION)])
-    found = known(host_costs(trace))
-    assert not found.stops
+    assert not known(host_costs(trace)).stops
     assert costs_us(trace)[Cost.LOADER] > 2_900
 
 
@@ -130,8 +128,7 @@ def small(us: float) -> RankTrace:
 
 
 def test_kernels_in_a_row_that_cannot_hide_a_launch_are_small() -> None:
-    found = costs_us(small(3.0))
-    assert 450 <= found[Cost.SMALL] <= 29 * 20
+    assert 450 <= costs_us(small(3.0))[Cost.SMALL] <= 29 * 20
     assert Cost.SMALL not in costs_us(small(15.0))
 
 

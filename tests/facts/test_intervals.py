@@ -187,8 +187,7 @@ def test_what_runs_after_an_overlapped_slice_belongs_to_the_one_still_open() -> 
     nesting = nest(*arrays([(0, 30), (0, 10), (9, 20), (12, 14), (25, 26)]))
 
     assert nesting.parent.tolist() == [-1, 0, 1, 2, 0]
-    moments = ns([5, 11, 13, 15, 21])
-    assert innermost_at(nesting, moments).tolist() == [1, 2, 3, 2, 0]
+    assert innermost_at(nesting, ns([5, 11, 13, 15, 21])).tolist() == [1, 2, 3, 2, 0]
     assert (self_ns(nesting, ns([30, 10, 11, 2, 1])) // 1000).tolist() == [9, 9, 9, 2, 1]
 
 

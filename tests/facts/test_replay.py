@@ -65,8 +65,7 @@ def test_time_of_the_host_is_won_only_where_the_gpu_waits_for_it() -> None:
 
 
 def test_without_its_wait_the_host_launches_ahead() -> None:
-    trace = with_sync()
-    assert won_ns(played(trace), (Change(is_free=np.array([True])),)) == 20_000
+    assert won_ns(played(with_sync()), (Change(is_free=np.array([True])),)) == 20_000
 
 
 def test_a_wait_only_moves_when_the_host_comes_earlier() -> None:

@@ -38,8 +38,7 @@ def test_the_rank_that_the_others_wait_for_is_late() -> None:
 
 
 def test_waiting_behind_compute_costs_nothing() -> None:
-    found = late_ranks(waiting_of(late_by(50, is_alone=False)))[0]
-    assert found.excess_ns == 0
+    assert late_ranks(waiting_of(late_by(50, is_alone=False)))[0].excess_ns == 0
 
 
 NEIGHBOURS = {0: "neighbours 0", 1: "neighbours 0", 2: "neighbours 1", 3: "neighbours 1"}

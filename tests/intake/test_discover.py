@@ -109,8 +109,7 @@ def test_our_own_output_is_never_input(tmp_path: Path) -> None:
     report.mkdir()
     (report / "report.json").write_text("{}")
     (tmp_path / "job" / "profiler-report.html").write_text("<html>")
-    job = intake.discover(str(tmp_path / "job"))
-    assert job.notes == ()
+    assert intake.discover(str(tmp_path / "job")).notes == ()
     with pytest.raises(LocationError, match="No profiler files"):
         intake.discover(str(report))
 

@@ -150,8 +150,7 @@ def test_a_trace_of_tensorflow_joins_the_node_that_its_metadata_names(tmp_path: 
     assert its.start_ns.tolist() == [(PROFILE_START_US + at) * NS_PER_US for at in (0, 40)]
     device = spans.where(spans.in_phases(["/device:GPU:0/stream:all"]))
     assert device.duration_ns.tolist() == [30 * NS_PER_US]
-    host = spans.where(spans.in_phases(["/host:CPU"]))
-    assert host.duration_ns.tolist() == [20_500]
+    assert spans.where(spans.in_phases(["/host:CPU"])).duration_ns.tolist() == [20_500]
     assert not [note for note in job.notes if note.counts]
 
 

@@ -53,8 +53,7 @@ def test_samples_of_that_time_are_left_out_and_all_ranks_steps_are_marked(tmp_pa
     recorded(tmp_path, node="node-1")
 
     (node,) = nodes(tmp_path)
-    use = node.system.matrix(SeriesKind.GPU_UTILIZATION)
-    assert use.min() == 95.0
+    assert node.system.matrix(SeriesKind.GPU_UTILIZATION).min() == 95.0
     steps = node.spans.steps()
     assert set(range(N_STEPS)) - set(steps.step.tolist()) == set(range(FIRST, LAST + 1))
     assert steps.duration_ns.max() < 1e9

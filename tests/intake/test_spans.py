@@ -113,8 +113,7 @@ def test_without_samples_the_files_names_say_how_long_the_job_was(tmp_path: Path
     life: Row = ("DataLoaderWorker", "w", START_S, START_S + 3000, {})
     long: Row = ("cpu_functions", "4", START_S + 8, START_S + 812_355, {})
     write_timeline(tmp_path, timeline_lines([life, long]), end_s=START_S + 3000)
-    spans = read(tmp_path).spans
-    assert spans.phases == ("DataLoaderWorker",)
+    assert read(tmp_path).spans.phases == ("DataLoaderWorker",)
 
 
 @pytest.mark.parametrize("time_s", [START_S - 3e6, START_S + 3e6, 4.9e9])

@@ -164,8 +164,7 @@ def test_equal_series_and_stamp_are_kept_once_and_counted() -> None:
 
 
 def test_no_samples_give_no_ticks() -> None:
-    grid = lay_out(rows(), ALL)
-    assert grid.values.shape == (0, 4)
+    assert lay_out(rows(), ALL).values.shape == (0, 4)
 
 
 def test_one_sample_is_one_tick() -> None:

@@ -198,8 +198,7 @@ def test_what_was_lost_is_told_in_numbers(tmp_path: Path) -> None:
 
     trace = read_one(tmp_path)
 
-    lost = sum(note.counts.get(Quality.BYTES_LOST, 0) for note in trace.notes)
-    assert lost > 50
+    assert sum(note.counts.get(Quality.BYTES_LOST, 0) for note in trace.notes) > 50
     assert "Events that it had not written are not counted" in notes_of(trace)
     assert "ends in the middle of an event" in notes_of(trace)
 

@@ -142,9 +142,7 @@ def test_a_notebook_that_is_run_in_its_place_stays_what_it_was(is_edited: bool, 
 
 
 def test_an_edited_notebook_is_recognised(tmp_path: Path) -> None:
-    path = write_notebook(tmp_path / "n.ipynb")
-
-    assert not is_unchanged(path)
+    assert not is_unchanged(write_notebook(tmp_path / "n.ipynb"))
     assert is_unchanged(tmp_path / "absent.ipynb")
 
 

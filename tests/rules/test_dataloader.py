@@ -346,8 +346,7 @@ def test_waits_of_which_a_part_was_recorded_stand_for_all() -> None:
 
     assert share["time_s"] == pytest.approx(29.5, abs=1e-9)
     assert "Not every wait was recorded" in known(exhibit).caption
-    found = known(finding(result, "DL-1"))
-    assert "Over all 60 steps" in found.text
+    assert "Over all 60 steps" in known(finding(result, "DL-1")).text
 
 
 def test_an_estimate_never_exceeds_the_time_outside_of_steps() -> None:
@@ -551,8 +550,7 @@ def test_batches_of_persistent_processes_belong_to_the_loader_that_made_them() -
     assert (table[ITERATOR]["active_s"], table["_Other"]["active_s"]) == (179.0, 21.0)
     assert result.details["pin_memory"] is True
     assert finding(result, "DL-3") is None
-    found = known(finding(result, "DL-1"))
-    assert "num_workers from 2 to" in found.advice
+    assert "num_workers from 2 to" in known(finding(result, "DL-1")).advice
 
 
 def tensorflow(*, prefetch: bool, n_steps: int = 30) -> list[tuple[Any, ...]]:
@@ -709,9 +707,7 @@ def loud(result: Any) -> list[tuple[str, str]]:
 )
 def test_a_flat_rate_is_the_limit_only_where_loaders_do_not_compute(cpu, cause) -> None:
     rows = training(wait_s=0.5, loaders=4, n_steps=200)
-    result = sampled(rows, cores=8, cpu=cpu, receive=100e6)
-
-    assert loud(result) == [("DL-1", cause)]
+    assert loud(sampled(rows, cores=8, cpu=cpu, receive=100e6)) == [("DL-1", cause)]
 
 
 def test_what_workers_exchange_is_no_input() -> None:
@@ -1021,8 +1017,7 @@ def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> 
     part = replace(
         node(rows, cores=4), system=system_table(columns, start_s=START_S + 0.5, interval_s=1.0)
     )
-    found = known(finding(run(RULE, part), "DL-2"))
-    assert known(found.estimate).share_ratio == 0.245
+    assert known(known(finding(run(RULE, part), "DL-2")).estimate).share_ratio == 0.245
 
 
 def test_waits_for_the_first_batches_of_epochs_are_a_fault_of_starting_loaders_again() -> None:

@@ -114,9 +114,7 @@ def test_only_samples_beyond_patience_are_judged(first: int, triggers: int) -> N
     # The samples with index first to first + 2 exceed the threshold; index 20 is the 21st.
     memory = [20.0] * (first - 1) + [50.0] * 30
 
-    result = run(RULE, node(memory), patience=20)
-
-    assert result.counters.rule_triggered == triggers
+    assert run(RULE, node(memory), patience=20).counters.rule_triggered == triggers
 
 
 def test_too_few_samples_and_no_gpu_are_told_apart() -> None:

@@ -248,8 +248,7 @@ def test_idle_stretches_of_three_seconds_are_listed_and_marked() -> None:
 
 def test_a_single_idle_sample_tells_no_stretch_however_long_the_interval() -> None:
     table = system_table({"gpu0": [90.0, 0.0, 90.0, 90.0]}, interval_s=60)
-    part = node_profile(system=table, rows=[step(0, 200)])
-    assert stretches(run(RULE, part)) == []
+    assert stretches(run(RULE, node_profile(system=table, rows=[step(0, 200)]))) == []
 
 
 def test_a_gap_in_the_sampling_ends_a_stretch() -> None:

@@ -64,8 +64,7 @@ def test_twice_the_fair_share_is_allowed(n_last: int, *, is_told: bool) -> None:
     for number in range(n_last, 100):
         others = [0, 1, 3]
         negotiations[number] = late_rank(number + 1, late=others[number % 3])[-1]
-    result = run(RULE, job(negotiations))
-    assert bool(result.findings) == is_told
+    assert bool(run(RULE, job(negotiations)).findings) == is_told
 
 
 @pytest.mark.parametrize(("n_negotiations", "status"), [(19, "skipped"), (20, "triggered")])
@@ -102,8 +101,7 @@ def test_marks_outside_a_negotiation_and_repeated_marks_do_not_count() -> None:
     joined = _joined(spans, more)
     result = run(RULE, node_profile(spans=joined))
     assert [row["rank"] for row in rows_of(result, "ranks")] == [0, 1, 2, 3]
-    first = rows_of(result, "ranks")[0]
-    assert first["own_wait_s"] == pytest.approx(20 * 4000 * US)
+    assert rows_of(result, "ranks")[0]["own_wait_s"] == pytest.approx(20 * 4000 * US)
 
 
 def _joined(*tables: Any) -> Any:

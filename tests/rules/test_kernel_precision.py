@@ -43,9 +43,7 @@ def test_what_a_name_does_not_say_is_never_the_format_of_its_neighbours() -> Non
 
 def test_communication_has_no_precision() -> None:
     trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
-    result = run(RULE, trace)
-
-    assert column(result, "precision_shares", "part") == ["FP32"]
+    assert column(run(RULE, trace), "precision_shares", "part") == ["FP32"]
     assert column(run(kernel_time.RULE, trace), "kernels", "category") == [
         "communication",
         "compute",
@@ -100,9 +98,7 @@ def test_matrix_kernels_are_told_by_their_own_name() -> None:
     ]
     gpu = [(name, 10.0 * at, 10.0) for at, name in enumerate(products + others)]
 
-    result = run(RULE, rank_trace(gpu=gpu))
-
-    assert result.metrics["fp32_matrix_ratio"] == 0.5
+    assert run(RULE, rank_trace(gpu=gpu)).metrics["fp32_matrix_ratio"] == 0.5
 
 
 @pytest.mark.parametrize(("fp32_us", "is_told"), [(19.0, False), (20.0, True)])

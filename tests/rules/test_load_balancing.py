@@ -214,9 +214,7 @@ def test_data_parallel_is_advised_against_only_where_it_may_be_used(n_workers, s
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30}
     rows = [row for rank in range(n_workers) for row in step_rows([1.0], worker=f"algo-1-{rank}")]
     part = node_profile(system=system_table(gpus, interval_s=6), spans=span_table(rows))
-    found = known(finding(run(RULE, part, **SMALL), "BAL-1"))
-
-    assert said in found.advice
+    assert said in known(finding(run(RULE, part, **SMALL), "BAL-1")).advice
 
 
 def test_gpus_with_a_process_each_may_gain_what_the_idlest_idles_more() -> None:

@@ -304,8 +304,7 @@ def test_a_wait_for_a_batch_is_named_as_such() -> None:
 def test_what_the_node_did_is_told(series: str, inside: float, usual: float, words: str) -> None:
     ticks = np.arange(0, 1200)
     values = np.where((ticks >= 400) & (ticks < 460), inside, usual).tolist()
-    found = only(run(RULE, samples((200, 230), **{series: values})))
-    assert words in found.text
+    assert words in only(run(RULE, samples((200, 230), **{series: values}))).text
 
 
 # Samples alone

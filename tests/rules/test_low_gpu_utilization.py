@@ -245,8 +245,7 @@ def test_a_gpu_that_works_in_a_part_of_the_time_is_not_called_under_used(
 
 def test_a_node_whose_gpus_all_idle_is_told_to_be_looked_at() -> None:
     result = run(RULE, node(gpu0=[90.0] * 20), node(name="algo-2", gpu0=[0.0] * 20), **SMALL)
-    found = known(finding(result, "GPU-1"))
-    assert "processes on algo-2" in found.advice
+    assert "processes on algo-2" in known(finding(result, "GPU-1")).advice
 
 
 def of_cause(result: Any, cause: Cause) -> Any:

@@ -90,6 +90,4 @@ def test_the_advice_for_exposed_copies_follows_what_could_hide_them(kernel_us, k
 def test_pinned_copies_are_no_fault() -> None:
     copy = ("Memcpy HtoD (Pinned -> Device)", 0.0, 90.0, {"bytes": 4_000_000})
 
-    trace = rank_trace(gpu=[copy, ("k", 0.0, 90.0)])
-
-    assert run(RULE, trace).findings == ()
+    assert run(RULE, rank_trace(gpu=[copy, ("k", 0.0, 90.0)])).findings == ()

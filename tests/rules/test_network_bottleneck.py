@@ -55,9 +55,7 @@ def test_a_job_of_a_few_minutes_is_judged_without_any_setting(n_ticks, length_s,
 def test_an_episode_that_costs_little_is_a_reading(n_ticks, severity) -> None:
     gpu = [95.0] * 200 + [4.0] * 35 + [95.0] * (n_ticks - 235)
     received = [1e6] * 200 + [FAST] * 35 + [1e6] * (n_ticks - 235)
-    found = known(finding(run(RULE, node(gpu, received)), "SYS-5"))
-
-    assert found.severity == severity
+    assert known(finding(run(RULE, node(gpu, received)), "SYS-5")).severity == severity
 
 
 def test_an_hour_of_thirty_kilobytes_with_an_idle_gpu_is_quiet() -> None:

@@ -91,8 +91,7 @@ def test_numbers_of_the_job_are_shown_as_its_own() -> None:
 
 
 def test_few_intervals_are_shown_and_not_judged() -> None:
-    few = node(log([2.0] * 11 + [0.5] * 10))
-    assert run(RULE, few).findings
+    assert run(RULE, node(log([2.0] * 11 + [0.5] * 10))).findings
     assert not run(RULE, node(log([2.0] * 9 + [0.5] * 9))).findings
 
 

@@ -219,8 +219,7 @@ def test_nodes_are_added_up(tmp_path: Path) -> None:
 
 def test_no_home_folder_reaches_the_result(tmp_path: Path) -> None:
     write_python_profiles(tmp_path / "profiler-output", moments(range(2)))
-    text = encode(run(tmp_path)).decode()
-    assert "ann" not in text.replace("annotation", "")
+    assert "ann" not in encode(run(tmp_path)).decode().replace("annotation", "")
     assert "job/train.py:30" in json.dumps(rows_of(run(tmp_path), "functions"))
 
 

@@ -291,9 +291,7 @@ def test_waits_and_unrecorded_steps_do_not_hide_the_rhythm_of_what_lies_between_
             if is_recorded:
                 rows.append(("DataLoaderIter", "It::GetNext", at_s, at_s + wait_s, {}))
             at_s += wait_s
-    found = finding(run(RULE, node(rows)), "STEP-1")
-
-    assert (found is None) is is_even
+    assert (finding(run(RULE, node(rows)), "STEP-1") is None) is is_even
 
 
 @pytest.mark.parametrize(
@@ -659,5 +657,4 @@ def test_steps_that_do_no_more_work_beside_other_programs_do_not_grow_slower_the
     if job_cores is not None:
         columns["job_cores"] = np.linspace(*job_cores, n_ticks).tolist()
     part = replace(node(rows), system=system_table(columns))
-    found = known(finding(run(RULE, part), "STEP-2"))
-    assert found.cause == cause
+    assert known(finding(run(RULE, part), "STEP-2")).cause == cause

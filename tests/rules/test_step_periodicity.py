@@ -381,8 +381,7 @@ def _plain(part: NodeProfile) -> list[tuple[str, float, float, int]]:
 def test_workers_that_share_a_rhythm_are_one_finding() -> None:
     parts = [job(every(50, 500, 0.3, seed=node), worker=f"algo-{node}-27") for node in range(1, 4)]
     result = run(RULE, *parts)
-    found = only(result)
-    assert "The same holds for" in found.text
+    assert "The same holds for" in only(result).text
     assert len(rows_of(result, "periods")) == 3
     assert result.metrics["periods"] == 1
 

@@ -201,8 +201,7 @@ def test_strips_have_the_families_that_tables_give_them(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_tensorboard_tell_the_machine(name: str, host: str, tmp_path: Path) -> None:
-    trace = traced(tmp_path / name, trace_text([launch(0, 1)]))
-    assert lanes_of(trace).host == host
+    assert lanes_of(traced(tmp_path / name, trace_text([launch(0, 1)]))).host == host
 
 
 def test_gpu_counters_are_called_as_people_say_and_have_their_units() -> None:

@@ -138,8 +138,7 @@ def test_plotly_sees_no_markup_in_a_label():
 
 def test_labels_that_shorten_alike_stay_distinct():
     names = ["kernel" + "x" * 60 + "a", "kernel" + "x" * 60 + "a"]
-    labels = values.unique_labels(names)
-    assert len(set(labels)) == 2
+    assert len(set(values.unique_labels(names))) == 2
 
 
 def test_names_are_listed_with_the_rest_counted():

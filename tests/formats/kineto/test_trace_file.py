@@ -222,9 +222,7 @@ def test_times_written_as_text_are_times() -> None:
     event = kernel(0, 5, 1)
     event |= {"ts": str(event["ts"]), "dur": "5.5"}
 
-    ops = read_events([event]).tables.gpu_ops
-
-    assert ops.duration_ns.tolist() == [5_500]
+    assert read_events([event]).tables.gpu_ops.duration_ns.tolist() == [5_500]
 
 
 def test_numbers_beyond_64_bits_are_no_numbers() -> None:

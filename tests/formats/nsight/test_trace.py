@@ -279,6 +279,4 @@ def test_a_wait_is_of_the_device_of_its_context(report: ReportTables, tmp_path: 
     report.rows["CUPTI_ACTIVITY_KIND_KERNEL"][0]["contextId"] = 2
     report.add("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", **row, syncType=3)
 
-    syncs = read(report, tmp_path).tables.syncs
-
-    assert syncs.device.tolist() == [1]
+    assert read(report, tmp_path).tables.syncs.device.tolist() == [1]

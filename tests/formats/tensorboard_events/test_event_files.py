@@ -83,8 +83,7 @@ def test_damage_is_counted_without_the_name_of_the_machine(tmp_path: Path) -> No
     assert all("private-host" not in note.path + note.text for note in node.notes)
     content[len(content) // 2 :] = bytes(1_000)
     (tmp_path / NAME).write_bytes(content)
-    monitoring = known(read(tmp_path).monitoring)
-    assert 5 < monitoring.progress[0].step.size < 20
+    assert 5 < known(read(tmp_path).monitoring).progress[0].step.size < 20
 
 
 def test_large_events_are_passed_over(tmp_path: Path) -> None:

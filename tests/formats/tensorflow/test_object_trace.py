@@ -49,23 +49,20 @@ def test_keys_after_the_list_of_events_do_not_matter() -> None:
 def test_a_trace_that_is_cut_off_keeps_what_came_before() -> None:
     problems = Diagnostics()
     content = trace()
-    found = names(content[: content.index(b'"op 12')], problems)
-    assert len(found) == 12
+    assert len(names(content[: content.index(b'"op 12')], problems)) == 12
     assert problems.count(Quality.BYTES_LOST) > 0
 
 
 def test_a_packed_trace_that_is_cut_off_says_so() -> None:
     problems = Diagnostics()
     packed = gzip.compress(b" " * 10 + trace())
-    found = names(packed[:-40], problems)
-    assert len(found) < 21
+    assert len(names(packed[:-40], problems)) < 21
     assert any("packed bytes" in note.text for note in problems.notes())
 
 
 def test_a_damaged_event_costs_itself_alone() -> None:
     problems = Diagnostics()
-    content = trace().replace(b'"ts": 7,', b'"ts": 7;', 1)
-    assert len(names(content, problems)) == 20
+    assert len(names(trace().replace(b'"ts": 7,', b'"ts": 7;', 1), problems)) == 20
     assert problems.count(Quality.EVENTS_DROPPED) == 1
 
 

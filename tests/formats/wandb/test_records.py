@@ -29,8 +29,7 @@ def test_a_block_ends_with_less_room_than_a_header(left: int) -> None:
 
 
 def test_space_that_was_reserved_and_not_used_is_no_record() -> None:
-    content = wandb_log([b"only"])
-    assert read(content + bytes(3 * BLOCK_BYTES)) == ([b"only"], Damage())
+    assert read(wandb_log([b"only"]) + bytes(3 * BLOCK_BYTES)) == ([b"only"], Damage())
 
 
 def test_a_file_that_breaks_off_ends_with_its_last_whole_record() -> None:

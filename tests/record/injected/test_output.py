@@ -127,6 +127,5 @@ def test_a_fork_writes_nothing_of_its_parent(made: Output, tmp_path: Path) -> No
 def test_a_fault_is_written_at_once_and_says_no_path(made: Output, tmp_path: Path) -> None:
     made.report("fault", "torch.optimizer", "TypeError", "torch_hooks.py:12")
     (path,) = tmp_path.glob("recorder/faults/*.jsonl")
-    found = json.loads(path.read_text())
-    assert found["error"] == "TypeError"
+    assert json.loads(path.read_text())["error"] == "TypeError"
     assert "/" not in path.read_text()

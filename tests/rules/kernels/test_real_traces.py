@@ -307,9 +307,7 @@ def test_waiting_dominates_communication_and_rank_7_comes_last() -> None:
 
 @pytest.mark.parametrize("name", ["v100_ns", "h100_qwen_inference"])
 def test_a_trace_that_keeps_its_gpu_busy_gives_no_alarm(name: str) -> None:
-    idle = results_of(name)["IdleTime"].findings
-
-    assert idle == ()
+    assert results_of(name)["IdleTime"].findings == ()
 
 
 @every_set
@@ -321,9 +319,7 @@ def test_no_rule_fails(name: str) -> None:
 def test_operators_equal_a_walk_over_the_threads_of_the_raw_trace(name: str) -> None:
     rows = {row["name"]: row for row in rows_of(name, "OperatorTime", "operators")}
     walked = [second.operators(path) for path in files_of(name)]
-    names = {operator for totals in walked for operator in totals}
-
-    assert set(rows) == names
+    assert set(rows) == {operator for totals in walked for operator in totals}
     for operator, row in rows.items():
         own = [totals[operator] for totals in walked if operator in totals]
         assert row["count"] == sum(item["count"] for item in own)
@@ -348,9 +344,7 @@ def test_operators_equal_a_walk_over_the_threads_of_the_raw_trace(name: str) -> 
     ],
 )
 def test_the_finding_that_matters_most_comes_first(name: str, first: str) -> None:
-    ranked = rank_findings(tuple(results_of(name).values()))
-
-    assert ranked[0].finding.id == first
+    assert rank_findings(tuple(results_of(name).values()))[0].finding.id == first
 
 
 @pytest.mark.parametrize(

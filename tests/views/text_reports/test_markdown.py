@@ -17,8 +17,7 @@ def test_the_summary_begins_with_the_verdict_and_holds_every_finding() -> None:
     text = markdown_summary(report)
 
     assert text.splitlines()[1].startswith("# Profiling report: ")
-    top = report.findings[0].finding
-    assert top.title in text.splitlines()[3]
+    assert report.findings[0].finding.title in text.splitlines()[3]
     for item in report.findings:
         assert f"({item.finding.id})" in text
         assert item.finding.advice in text

@@ -159,8 +159,7 @@ def test_system_usage_leaves_its_curves_to_the_timeline_and_keeps_their_anchors(
 
 
 def test_without_curves_there_is_no_timeline_and_nothing_is_lost():
-    report = reports.short_report()
-    assert views.timeline(report).blocks == ()
+    assert views.timeline(reports.short_report()).blocks == ()
     heat = reports.result(
         "OverallSystemUsage", Status.OK, exhibits=(replace(reports.heatmap(), id="device_heatmap"),)
     )
@@ -188,8 +187,7 @@ def test_every_device_has_a_row_worst_node_first():
         training_node([level] * 600, name=f"algo-{at}") for at, level in ((1, 80.0), (2, 20.0))
     ]
     report = training_report(*nodes)
-    html = html_of(report)
-    assert 'id="OverallSystemUsage--device_heatmap"' in html
+    assert 'id="OverallSystemUsage--device_heatmap"' in html_of(report)
     found = known(report.results[RuleId("OverallSystemUsage")].exhibit("device_heatmap"))
     assert list(dict.fromkeys(found.columns[0].values)) == [
         "algo-2 gpu0",
