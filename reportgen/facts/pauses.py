@@ -86,10 +86,33 @@ class Pauses:
         return Pauses(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
 
 
-def _a_few(pauses: Pauses) -> Pauses:
+def _a_few(
+    start_ns: Instants,
+    end_ns: Instants,
+    *,
+    usual_ns: float,
+    step: Integers | int = NO_STEP,
+    phase: Integers | int = NONE,
+    is_between: bool = False,
+) -> Pauses:
     """Return the longest if they are few; many alike are no exception."""
+    pauses = Pauses(
+        start_ns=start_ns,
+        end_ns=end_ns,
+        usual_ns=np.full(start_ns.size, int(usual_ns)),
+        is_between=np.full(start_ns.size, is_between),
+        step=np.broadcast_to(step, start_ns.shape),
+        phase=np.broadcast_to(phase, start_ns.shape),
+    )
     longest = pauses.where(pauses.lost_ns >= OF_LONGEST_RATIO * pauses.lost_ns.max(initial=0))
     return longest.where(slice(None if longest.n_pauses <= HANDFUL else 0))
+
+
+def _usual_and_tail_ns(length_ns: Integers) -> tuple[float, float]:
+    """Return the median of (n,) lengths, n >= 1, and the length at which their tail begins."""
+    rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
+    tail_ns = np.quantile(length_ns, 1 - rare, method="lower")
+    return float(np.median(length_ns)), float(tail_ns)
 
 
 # Workers with steps
@@ -164,7 +187,8 @@ def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -
         if slow.times.steps.n_steps >= least_steps
     ]
     parts.append(_long_gaps(every, main, is_known=main.n_steps >= least_steps))
-    pauses = _merged(parts)
+    pauses = merge(parts)
+    pauses = pauses.where(np.argsort(pauses.start_ns, kind="stable"))
     is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
     of_worker = spans.where(spans.worker == spans.workers.index(main.worker))
     is_gone |= loads_as_usual(of_worker, pauses.start_ns, pauses.end_ns)
@@ -188,10 +212,8 @@ def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -
 
 def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
     """Return which of (n,) lengths, n >= 1, are far out of the usual; cycles are the scale."""
-    usual_ns = float(np.median(length_ns))
-    rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
-    tail_ns = float(np.quantile(length_ns, 1 - rare, method="lower")) - usual_ns
-    limit_ns, least_ns = STOPS_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * tail_ns
+    usual_ns, tail_ns = _usual_and_tail_ns(length_ns)
+    limit_ns, least_ns = STOPS_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * (tail_ns - usual_ns)
     return np.asarray(length_ns - usual_ns > max(limit_ns, least_ns))
 
 
@@ -200,16 +222,8 @@ def _of_phase(slow: SlowSteps, code: int) -> Pauses:
     steps = slow.times.steps
     is_free = (np.arange(steps.n_steps) >= WARM_UP_STEPS) & ~slow.in_rhythm
     long = steps.where(is_free & _stands_out(steps.duration_ns, steps.cycle_ns))
-    return _a_few(
-        Pauses(
-            start_ns=long.start_ns,
-            end_ns=long.end_ns,
-            usual_ns=np.full(long.n_steps, int(np.median(steps.duration_ns))),
-            is_between=np.zeros(long.n_steps, dtype=bool),
-            step=long.step,
-            phase=np.full(long.n_steps, code),
-        )
-    )
+    usual_ns = float(np.median(steps.duration_ns))
+    return _a_few(long.start_ns, long.end_ns, usual_ns=usual_ns, step=long.step, phase=code)
 
 
 def _long_gaps(every: _Steps, main: PhaseSteps, *, is_known: bool) -> Pauses:
@@ -218,20 +232,14 @@ def _long_gaps(every: _Steps, main: PhaseSteps, *, is_known: bool) -> Pauses:
     is_long = _stands_out(gap_ns, main.cycle_ns) & ~every.in_rhythm
     is_long[:1] = False
     rows = np.flatnonzero(is_long & is_known)
-    found = Pauses(
-        start_ns=every.end_ns[rows],
-        end_ns=every.next_ns[rows],
-        usual_ns=np.full(rows.size, int(np.median(gap_ns))),
-        is_between=np.ones(rows.size, dtype=bool),
+    return _a_few(
+        every.end_ns[rows],
+        every.next_ns[rows],
+        usual_ns=float(np.median(gap_ns)),
         step=every.step[rows],
         phase=every.phase[rows],
+        is_between=True,
     )
-    return _a_few(found)
-
-
-def _merged(parts: Sequence[Pauses]) -> Pauses:
-    every = merge(parts)
-    return every.where(np.argsort(every.start_ns, kind="stable"))
 
 
 # GPUs, or cores, where no steps were recorded
@@ -314,16 +322,6 @@ def _idle_pauses(idle: Union) -> Pauses:
     length_ns = idle.end_ns - idle.start_ns
     usual_ns = tail_ns = 0.0
     if length_ns.size >= LEAST_RUNS:
-        usual_ns = float(np.median(length_ns))
-        rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
-        tail_ns = float(np.quantile(length_ns, 1 - rare, method="lower"))
+        usual_ns, tail_ns = _usual_and_tail_ns(length_ns)
     rows = np.flatnonzero(length_ns > max(LEAST_IDLE_NS, OVER_TAIL * tail_ns))
-    found = Pauses(
-        start_ns=idle.start_ns[rows],
-        end_ns=idle.end_ns[rows],
-        usual_ns=np.full(rows.size, int(usual_ns)),
-        is_between=np.zeros(rows.size, dtype=bool),
-        step=np.full(rows.size, NO_STEP),
-        phase=np.full(rows.size, NONE),
-    )
-    return _a_few(found)
+    return _a_few(idle.start_ns[rows], idle.end_ns[rows], usual_ns=usual_ns)

@@ -262,23 +262,16 @@ def _surest(
     is_further: bool,
 ) -> Rhythm | None:
     is_stop = events.excess_ns >= STOPS_CYCLES * float(np.median(steps.cycle_ns))
+    limit_log10 = FURTHER_FALSE_ALARM_LOG10 if is_further else FALSE_ALARM_LOG10
     found = []
     for some in (events, events.where(is_stop)):
         if some.row.size <= MOST_SLOW_RATIO * steps.n_steps:
             slowest = np.argsort(-some.excess_ns, kind="stable")[:MOST_EVENTS]
-            found.append(_rhythm(count, np.sort(some.row[slowest]), is_further, restarts))
+            places = count[np.sort(some.row[slowest])]
+            found.append(
+                find_rhythm(places, count, restarts=restarts, false_alarm_log10=limit_log10)
+            )
     return min(filter(None, found), key=lambda rhythm: rhythm.score, default=None)
-
-
-def _rhythm(
-    count: Floats | Integers, rows: Integers, is_further: bool, restarts: Floats | None = None
-) -> Rhythm | None:
-    return find_rhythm(
-        count[rows].astype(np.float64),
-        count,
-        restarts=restarts,
-        false_alarm_log10=FURTHER_FALSE_ALARM_LOG10 if is_further else FALSE_ALARM_LOG10,
-    )
 
 
 def _gathered(count: Floats, events: Events, rhythm: Rhythm) -> tuple[Integers, Integers]:

@@ -335,17 +335,13 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
     times, steps = slow.times, slow.times.steps
     pauses = pauses_of_workers(part, least_steps=LEAST_OF_PAUSES)
     own_pauses = next(found.pauses for found in pauses if found.worker == steps.worker)
+    edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
     kinds = (
-        (
-            *(False, slow.is_random_step, slow.step_excess_ns, times.own_ns),
-            *(steps.start_ns, steps.end_ns),
-        ),
-        (
-            *(True, slow.is_random_between, slow.between_excess_ns, times.rest_ns),
-            *(steps.end_ns, steps.next_ns),
-        ),
+        (slow.is_random_step, slow.step_excess_ns, times.own_ns),
+        (slow.is_random_between, slow.between_excess_ns, times.rest_ns),
     )
-    for is_between, is_slow, excess_ns, length_ns, start_ns, end_ns in kinds:
+    for is_between, (is_slow, excess_ns, length_ns) in zip((False, True), kinds, strict=True):
+        start_ns, end_ns = edges_ns[is_between : is_between + 2]
         is_random = is_slow & ~np.isin(
             start_ns, own_pauses.start_ns[own_pauses.is_between == is_between]
         )
