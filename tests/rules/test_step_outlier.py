@@ -267,6 +267,21 @@ def test_long_times_between_steps_at_random_are_told(n_long: int, is_told: bool)
         assert known(found.estimate).share_ratio == pytest.approx(share, abs=0.002)
 
 
+def test_a_worker_that_is_late_between_its_steps_is_named_and_not_those_that_wait_for_it() -> None:
+    rows: list[tuple[Any, ...]] = []
+    at_s = START_S
+    for step in range(300):
+        late_s = 1.0 if step in AT_RANDOM[:12] else 0.0
+        for worker, begin_s in (("algo-1-27", at_s + late_s), ("algo-1-28", at_s)):
+            more = {"step": step, "worker": worker}
+            rows.append((TRAIN, TRAIN, begin_s, at_s + late_s + 0.28, more))
+        at_s += late_s + 0.3
+    found = known(finding(run(RULE, node(rows)), "STEP-1"))
+
+    assert found.where.device == "algo-1-27"
+    assert "are followed by a long pause" in found.title
+
+
 def test_long_times_between_steps_in_which_gpus_work_on_are_no_finding() -> None:
     pauses_s = [0.02] * 300
     for place in AT_RANDOM[:20]:

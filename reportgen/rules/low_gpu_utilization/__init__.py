@@ -172,10 +172,9 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
         yield _stopped(ended, used, len(gpus))
     if low:
         yield _under_used(low, used, params)
-    swinging = _swinging(swings, used, params) if swings else None
-    yield swinging
-    is_named = bool(low) or (swinging and swinging.severity is not results.Severity.INFO)
-    if not is_named and not any(node.has_events for node in nodes):
+    if swings:
+        yield _swinging(swings, used, params)
+    if not low and not swings and not any(node.has_events for node in nodes):
         yield _short_of_work(used)
 
 
@@ -277,13 +276,13 @@ def _swinging(
     One that the others wait for in collectives, in which they look busy, costs as much as all.
     """
     worst = max(gpus, key=lambda gpu: gpu.rested_ratio)
-    is_little = worst.rested_ratio < SHORT_FROM_RATIO
+    short = max(worst.rested_ratio, worst.short_ratio)
     return FLUCTUATING.finding(
         measured=worst.work_p5_pct,
         threshold=params.threshold_p5,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
-        severity=results.Severity.INFO if is_little else kit.fault_severity(worst.rested_ratio),
-        share=worst.rested_ratio if is_little else max(worst.rested_ratio, worst.short_ratio),
+        severity=results.Severity.INFO if short < SHORT_FROM_RATIO else kit.fault_severity(short),
+        share=short,
         advice=_advice(worst),
         gpu=worst,
         params=params,

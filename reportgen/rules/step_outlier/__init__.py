@@ -23,6 +23,7 @@ from reportgen.rules.step_outlier import tables
 from reportgen.rules.step_outlier.measure import (
     NodeSteps,
     Params,
+    RandomSlow,
     StepSeries,
     measure,
 )
@@ -78,8 +79,8 @@ LONG_BETWEEN = replace(
     text="""In the training process {slow.worker} {slow.n_slow:n} times between steps are at least
         {times:g} times as long as those around them, in no rhythm; waits for batches are left out.
         The usual one takes {slow.usual_ns:ns}, the longest {slow.longest_ns:ns}: after step
-        {numbers}. They cost at most {measured:pct} of the time from the first to the last step.
-        {why}{others}""",
+        {numbers}. They cost at most {measured:pct} of the time from the first to the last
+        step.{why}{others}""",
     advice="""Compare these times with what the script does between steps now and then: logging,
         metrics, callbacks, saving, garbage collection. Do it less often or in its own thread.""",
 )
@@ -186,6 +187,9 @@ def _random(job: NodeSteps) -> Finding | None:
     if not costly:
         return None
     share, worst = max(costly, key=lambda pair: (pair[0], pair[1].worker))
+    # Others wait inside their steps for one that is late between its own.
+    awaited = [pair for pair in costly if pair[1].is_between and _is_awaited(pair[1], worst)]
+    share, worst = max(awaited, key=lambda pair: pair[0], default=(share, worst))
     edges = worst.windows.start_ns, worst.windows.end_ns
     usual = worst.usual.start_ns, worst.usual.end_ns
     node = worst.worker.rpartition("-")[0]
@@ -228,6 +232,12 @@ def _random(job: NodeSteps) -> Finding | None:
         function=hint.function if hint else "",
         when="in this time",
     )
+
+
+def _is_awaited(slow: RandomSlow, waiting: RandomSlow) -> bool:
+    """Return whether most slow steps of a worker pass while another one is slow between its own."""
+    shared_ns = overlap_ns(waiting.windows, slow.windows)
+    return bool(shared_ns >= MOSTLY_RATIO * waiting.windows.length_ns)
 
 
 def _mark(worker: str, workers: Sequence[str]) -> str:
