@@ -415,12 +415,16 @@ def _straggler(job: FrameworkSums) -> Finding | None:
 def _waits_itself(found: LaggingWorker, between: Sequence[Between]) -> bool:
     """Return whether a worker that is longer in its passes may wait there for another node.
 
-    A host that is ahead waits in any call. Its GPU looks busy then, as in a collective, and that of
-    the node that it waits for is not.
+    A host that is ahead waits in any call. What others do between their steps is longer by as much
+    then, and its GPU looks busy, as in a collective, while theirs lack work.
     """
-    unused = {item.worker.rpartition("-")[0]: item.unused_ratio for item in between}
-    here = unused.get(found.pace.worker.rpartition("-")[0], 1.0)
-    return max(unused.values(), default=0.0) - here >= usage.SHORT_FROM_RATIO
+    own = next((item for item in between if item.worker == found.pace.worker), None)
+    longer_ns = (found.median_ns - found.usual_ns) / 2
+    return own is not None and any(
+        item.each_ns - own.each_ns >= longer_ns
+        and item.unused_ratio - own.unused_ratio >= usage.SHORT_FROM_RATIO
+        for item in between
+    )
 
 
 def _where(loop: Loop) -> Where:

@@ -281,17 +281,22 @@ def test_a_worker_that_may_wait_inside_its_longer_steps_is_no_straggler() -> Non
     assert finding(run(RULE, node(rows)), "STRAG-1") is None
 
 
-@pytest.mark.parametrize(("use_pct", "is_told"), [(98.0, True), (50.0, False)])
+@pytest.mark.parametrize(
+    ("use_pct", "step_s", "is_told"), [(98.0, 0.5, True), (50.0, 0.5, False), (50.0, 0.9, True)]
+)
 def test_a_worker_whose_gpu_is_busy_while_another_node_lacks_work_waits_in_its_passes(
-    use_pct: float, is_told: bool
+    use_pct: float, step_s: float, is_told: bool
 ) -> None:
-    """A host that is ahead waits in any call; GPUs that wait in a collective look busy."""
+    """The other one works between its steps; a host that is ahead waits in any call."""
     parts = [
         replace(
-            node(synchronous({f"{name}-27": forward_s}), name=name),
+            node(synchronous({f"{name}-27": forward_s}, step_s=lasts_s), name=name),
             system=system_table({"gpu0": [pct] * 40}, interval_s=1.0),
         )
-        for name, forward_s, pct in (("algo-1", 0.2, use_pct), ("algo-2", 0.6, 98.0))
+        for name, forward_s, lasts_s, pct in (
+            ("algo-1", 0.2, step_s, use_pct),
+            ("algo-2", 0.6, 0.9, 98.0),
+        )
     ]
 
     assert (finding(run(RULE, *parts), "STRAG-1") is not None) is is_told
