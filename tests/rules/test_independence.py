@@ -85,4 +85,5 @@ def _exists(module: str) -> bool:
 
 def _path(module: str) -> Path:
     folder = ROOT.joinpath(*module.split("."))
-    return folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    package = folder / "__init__.py"
+    return package if package.is_file() else folder.with_suffix(".py")
