@@ -169,10 +169,14 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
 
 
 def _at_work(part: NodeProfile) -> Mask:
-    """Return (n_ticks,) whether a tick lies in the working time of a node: its loop, if known."""
+    """Return (n_ticks,) whether a tick lies in the working time of a node: its loop, if known.
+
+    A few recorded steps with too few samples to judge are no loop.
+    """
     tick_ns, loop_ns = part.system.tick_ns, training_loop_ns(part.spans)
     in_loop = (tick_ns >= loop_ns[0]) & (tick_ns <= loop_ns[1]) if loop_ns else None
-    return usage.while_at_work(part.system) if in_loop is None or not in_loop.any() else in_loop
+    is_known = in_loop is not None and in_loop.sum() > usage.LEAST_LONG
+    return in_loop if in_loop is not None and is_known else usage.while_at_work(part.system)
 
 
 def _gpus(

@@ -324,6 +324,12 @@ def test_more_than_twenty_samples_are_judged_that_span_half_a_minute(
     assert (of_cause(result, Cause.GPU_IDLE) is not None) is is_judged
 
 
+def test_a_few_recorded_steps_with_hardly_a_sample_are_not_the_loop_of_the_job() -> None:
+    use = [100.0] + [49.0] * 2 + [100.0] * 58
+
+    assert run(RULE, node(gpu0=use, steps=(5, 15))).findings == ()
+
+
 def test_a_gpu_that_is_never_idle_is_judged_by_what_it_does_on_average() -> None:
     # Samples of a second meet steps of 0.7 s here and there.
     values = [50.0, 62.0, 84.0, 66.0, 70.0] * 40

@@ -195,7 +195,8 @@ def _work_of(
     """Return the rows in which a GPU was meant to work, and its idle end if that is long.
 
     They are those of the training loop, else those from its first to its last work; without any
-    all of them. A long idle end is never among them. The start of the job another rule tells.
+    all of them. A few recorded steps with too few samples to judge are no loop. A long idle end is
+    never among them. The start of the job another rule tells.
     """
     time_ns, size = series.time_ns, series.values.size
     first, n_after = samples.idle_edges(series.values, idle_below=idle_below)
@@ -207,9 +208,9 @@ def _work_of(
     if ended and not ended.is_long(until_ns=ended.end_ns):
         ended = None
     if loop_ns is not None:
-        first, stop = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
-        if ended and last >= first:
-            stop = min(stop, last + 1)
+        begin, end = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
+        if end - begin > usage.LEAST_LONG:
+            first, stop = begin, min(end, last + 1) if ended and last >= begin else end
     return slice(first, stop) if stop > first else slice(0, size), ended
 
 
