@@ -100,10 +100,12 @@ class DaskExecutor:
                 logging.getLogger(f"distributed{name}").setLevel(logging.CRITICAL)
         at = self.address
         try:
-            from distributed import Client
-
             at = at if "://" in at else str(json.loads(Path(at).read_bytes())["address"])
-            client = Client(at, timeout=self.connect_s, set_as_default=False)  # type: ignore[no-untyped-call]  # Dask has no types there
+            try:
+                client = self._client(at)
+            except AssertionError:
+                # Dask gives its own thread ten seconds to start, in which this machine may sleep.
+                client = self._client(at)
         except ImportError as err:
             raise ReportgenError(
                 "--engine dask needs Dask, which is not installed.",
@@ -120,6 +122,11 @@ class DaskExecutor:
         finally:
             with suppress(Exception):
                 client.close(timeout=1)  # type: ignore[no-untyped-call]  # Dask has no types there
+
+    def _client(self, at: str) -> Client:
+        from distributed import Client
+
+        return Client(at, timeout=self.connect_s, set_as_default=False)  # type: ignore[no-untyped-call]  # Dask has no types there
 
     def _wait_for_worker(self, client: Client) -> None:
         """Wait for a worker."""

@@ -165,6 +165,20 @@ def test_a_cluster_without_workers_is_waited_for_and_then_said(tmp_path: Path) -
             executor.map(abs, [1])
 
 
+def test_a_machine_that_slept_while_dask_started_connects_again(cluster: Cluster, monkeypatch):
+    from distributed.utils import LoopRunner
+
+    start, starts = LoopRunner._start_unlocked, []
+
+    def start_late(runner: LoopRunner) -> None:
+        starts.append(runner)
+        assert len(starts) > 1
+        start(runner)
+
+    monkeypatch.setattr(LoopRunner, "_start_unlocked", start_late)
+    assert DaskExecutor(address=cluster.address).map(abs, [-3]) == [3]
+
+
 def test_a_worker_with_another_version_is_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
     ours = {**software(), "make-profiler-report": "0.0.9"}
     monkeypatch.setattr("reportgen.engine.cluster.software", lambda _=(): ours)
