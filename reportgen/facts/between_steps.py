@@ -9,7 +9,7 @@ waits for them between steps before it works: then GPUs idle only in the last pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -223,21 +223,24 @@ class IdleBetween:
 
 def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     """Return how idle GPUs are between steps; ``None`` if samples do not say."""
-    idle = _idle_of(part, list(_unions(part.spans)))
+    workers = list(_workers(part.spans))
+    idle = _idle_of(part, [worker.unions for worker in workers])
     is_clear = idle and (idle.ratio <= IN_DOUBT_RATIO or idle.ratio >= 1 - IN_DOUBT_RATIO)
     if idle is None or (idle.is_sure and is_clear):
         return idle
-    late = [_idle_late(part, ratio) for ratio in LATE_RATIOS]
+    late = [_idle_late(part, workers, ratio) for ratio in LATE_RATIOS]
     best = min((fit for fit in late if fit), key=lambda fit: fit.unexplained, default=idle)
     return best if best.unexplained < TWICE_AS_WELL * idle.unexplained else idle
 
 
-def _idle_late(part: NodeProfile, last_ratio: float) -> IdleBetween | None:
+def _idle_late(
+    part: NodeProfile, workers: Sequence[_Worker], last_ratio: float
+) -> IdleBetween | None:
     """Return how idle GPUs are if they work until a last part of the time between steps."""
     unions, early_ns, late_ns = [], 0, 0
-    for loop, steps, *others, early in _unions(
-        part.spans, lambda times, _: _last_part(times, last_ratio)
-    ):
+    for worker in workers:
+        early = worker.rest_without([_last_part(times, last_ratio) for times in worker.phases])
+        loop, steps, *others = worker.unions
         unions.append((loop, join([steps, early]), *others))
         early_ns += early.length_ns
         late_ns += loop.length_ns - sum(union.length_ns for union in (steps, *others, early))
@@ -264,8 +267,11 @@ def idle_in_copies_of(part: NodeProfile) -> IdleBetween | None:
 
     Where the rest between steps is the GPUs' work, as that of the optimizer, both together hide it.
     """
-    unions = _unions(part.spans, lambda times, waits: union_of(*_copies_ns(times, waits)))
-    return _idle_of(part, list(unions))
+    unions = []
+    for worker in _workers(part.spans):
+        copies = [union_of(*_copies_ns(times, worker.waits)) for times in worker.phases]
+        unions.append((*worker.unions, worker.rest_without(copies)))
+    return _idle_of(part, unions)
 
 
 def _idle_of(part: NodeProfile, unions: Sequence[tuple[Union, ...]]) -> IdleBetween | None:
@@ -309,15 +315,25 @@ def drives_several_gpus(part: NodeProfile) -> bool:
     return 0 < n_workers < sum(1 for _ in in_use(part.system))
 
 
-def _unions(
-    spans: SpanTable, judged: Callable[[StepTimes, Union], Union] | None = None
-) -> Iterator[tuple[Union, ...]]:
-    """Yield the loop of each worker, and its parts in which GPUs may be used differently.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Worker:
+    """The loop of a worker, and its parts in which GPUs may be used differently.
 
-    They are the steps of the phase behind whose steps most lies, those of other phases, ends of
-    steps, slow steps, slow pauses and waits. If only a part of the rest is ``judged``, which takes
-    the steps of a phase and the waits, what else lies between steps is one more.
+    ``unions`` are the loop, the steps of the phase behind whose steps most lies, those of other
+    phases, ends of steps, slow steps, slow pauses and waits.
     """
+
+    phases: Sequence[StepTimes]
+    waits: Union
+    unions: tuple[Union, ...]
+
+    def rest_without(self, judged: Sequence[Union]) -> Union:
+        """Return what else lies between steps if only a part of that is judged."""
+        loop, *parts = self.unions
+        return minus(loop, join([*parts, *judged]))
+
+
+def _workers(spans: SpanTable) -> Iterator[_Worker]:
     groups = groupby(step_times_of(spans), key=lambda times: times.steps.worker)
     for worker, group in groups:
         waits = worker_waits(spans, worker)
@@ -328,11 +344,8 @@ def _unions(
         loop = union_of(whole.start_ns[:1], whole.end_ns[-1:])
         loop = minus(loop, phases[0].steps.skipped)
         steps = (minus(minus(union, slow[0]), tail) for union in (main, minus(whole, main)))
-        parts_of_loop = [*(minus(part, waits) for part in (*steps, tail, *slow)), waits]
-        if judged is not None:
-            wanted = [judged(times, waits) for times in phases]
-            parts_of_loop.append(minus(loop, join([*parts_of_loop, *wanted])))
-        yield (loop, *parts_of_loop)
+        parts_of_loop = (minus(part, waits) for part in (*steps, tail, *slow))
+        yield _Worker(phases=phases, waits=waits, unions=(loop, *parts_of_loop, waits))
 
 
 def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
