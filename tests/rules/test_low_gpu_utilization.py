@@ -324,6 +324,12 @@ def test_more_than_twenty_samples_are_judged_that_span_half_a_minute(
     assert (of_cause(result, Cause.GPU_IDLE) is not None) is is_judged
 
 
+@pytest.mark.parametrize(("n_working", "is_judged"), [(19, False), (20, True)])
+def test_a_gpu_is_judged_by_as_many_samples_of_its_work(n_working: int, is_judged: bool) -> None:
+    result = run(RULE, node(gpu0=[0.0] * 30 + [30.0] * n_working))
+    assert (finding(result, "GPU-1") is not None) is is_judged
+
+
 def test_a_few_recorded_steps_with_hardly_a_sample_are_not_the_loop_of_the_job() -> None:
     use = [100.0] + [49.0] * 2 + [100.0] * 58
 

@@ -156,7 +156,7 @@ def _metrics(gpus: Sequence[GpuUtilization]) -> dict[str, float | int | None]:
 
 def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Finding | None]:
     gpus = [gpu for node in nodes for gpu in node.gpus]
-    judged = [gpu for gpu in gpus if gpu.verdict is not UseVerdict.NOT_JUDGED]
+    judged = [gpu for node in nodes for gpu in node.gpus if gpu.n_samples > node.n_enough]
     most_pct = [np.array([gpu.reached_pct]) for gpu in judged]
     is_used = used_gpus(most_pct, above=params.threshold_p5)
     is_used |= np.array([gpu.is_light for gpu in judged], dtype=np.bool_)
@@ -175,7 +175,7 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
     if swings:
         yield _swinging(swings, used, params)
     if not low and not swings and not any(node.has_events for node in nodes):
-        yield _short_of_work(used)
+        yield _short_of_work([gpu for gpu in used if gpu.verdict is not UseVerdict.NOT_JUDGED])
 
 
 def _unused(

@@ -172,12 +172,13 @@ def _measure_gpu(
 
 
 def _verdict(system: SystemTable, values: Floats, working: Floats, params: Params) -> UseVerdict:
-    """Return the fault of a GPU by its (n,) samples and by those in its working range.
+    """Return the fault of a GPU by its (n,) samples and by those in its working range, if enough.
 
     A single sample depends on where in a step it fell: one that is never idle is judged by its
     mean, whatever it reaches at times.
     """
-    if values.size <= usage.enough_samples(params.patience, system):
+    is_enough = values.size > usage.enough_samples(params.patience, system)
+    if not is_enough or working.size < usage.LEAST_LONG:
         return UseVerdict.NOT_JUDGED
     p95, p5 = np.round(percentiles(working, (95, 5)), usage.PERCENT_DIGITS)
     is_idle = working < params.threshold_p5
