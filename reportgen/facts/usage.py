@@ -47,7 +47,8 @@ five seconds each: what a GPU does takes time to see, not samples."""
 RESTING_RATIO = 0.2
 LEAST_WORK_PCT = 5.0
 """Cores rest at less than a fifth of their usual use: the rest is the system and its profilers.
-Where all of them together are usually used up to 5 %, that could be all there is."""
+Where all of them together are used up to 5 %, that could be all there is; where they are used more
+for less than a fifth of the time, nothing shows what is usual."""
 PERCENT_DIGITS = 9
 """Percentiles are compared after rounding, so that the order of a sum decides nothing."""
 CPU_HOT_PCT = 90
@@ -197,7 +198,8 @@ def in_use(system: SystemTable) -> Iterator[Floats]:
 def at_work(system: SystemTable) -> tuple[Mask, Mask]:
     """Return (n_ticks,) whether any used GPU of a node works, and whether that was sampled.
 
-    A node without a GPU works where its cores do; where they never do much, nothing is known.
+    A node without a GPU works where its cores do. What they usually do there is the median of what
+    is more than rest; where that is rare, nothing is known.
     """
     if system.names(SeriesKind.GPU_UTILIZATION):
         is_busy, is_known = (np.zeros(system.n_ticks, dtype=np.bool_) for _ in range(2))
@@ -207,9 +209,11 @@ def at_work(system: SystemTable) -> tuple[Mask, Mask]:
         return is_busy, is_known
     cores_pct = cores_mean_pct(system)
     is_known = ~np.isnan(cores_pct)
-    usual_pct = float(np.median(cores_pct[is_known])) if is_known.any() else 0.0
-    is_busy = np.asarray(cores_pct >= RESTING_RATIO * usual_pct)
-    return is_busy & (usual_pct > LEAST_WORK_PCT), is_known
+    is_work = is_known & (cores_pct > LEAST_WORK_PCT)
+    if is_work.sum() < RESTING_RATIO * is_known.sum() or not is_work.any():
+        return np.zeros_like(is_work), is_known
+    usual_pct = float(np.median(cores_pct[is_work]))
+    return np.asarray(cores_pct >= RESTING_RATIO * usual_pct), is_known
 
 
 def while_at_work(system: SystemTable) -> Mask:

@@ -387,6 +387,14 @@ def test_in_a_job_without_a_gpu_cores_that_all_rest_show_the_pause(pause, is_tol
     assert all("evaluated on the CPU" not in " ".join(its.possible_causes) for its in findings)
 
 
+@pytest.mark.parametrize(("n_resting", "is_told"), [(470, True), (490, False)])
+def test_cores_that_rest_most_of_the_time_pause_if_their_work_shows_what_is_usual(
+    n_resting: int, is_told: bool
+) -> None:
+    use = [60.0] * 60 + [1.0] * n_resting + [60.0] * (540 - n_resting)
+    assert (len(run(RULE, node_profile({"cpu0": use})).findings) == 1) is is_told
+
+
 def test_beside_gpus_cores_of_another_node_do_not_decide() -> None:
     cores = node_profile({"cpu0": [60.0] * 1200}, node="algo-2")
     assert only(run(RULE, samples((200, 230)), cores)).title.startswith("All GPUs paused")
