@@ -176,7 +176,8 @@ def run_notebook(
     mark = {"content_hash": _content_hash(notebook.cells)}  # is_unchanged compares it later
     mark = notebook.metadata.get("reportgen") if keeps_mark else mark
     if begins_anew:
-        notebook.cells = [_change_to(output.parent), *notebook.cells, _change_to(Path.home())]
+        folder = output.parent.absolute()
+        notebook.cells = [_change_to(folder), *notebook.cells, _change_to(Path.home())]
     with writing(output):
         executed = _execute(notebook, output, manager, shows_errors=shows_errors)
     if begins_anew:

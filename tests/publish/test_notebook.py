@@ -217,11 +217,22 @@ def test_a_long_folder_for_temporary_files_is_no_obstacle(tmp_path: Path, monkey
 
 
 @pytest.mark.notebook
-def test_reports_made_one_after_another_print_nothing_of_their_kernels(tmp_path: Path, caplog):
-    source = write_notebook(tmp_path / "n.ipynb", "print(1)")
+def test_reports_made_one_after_another_into_relative_folders_print_nothing_of_their_kernels(
+    tmp_path: Path, monkeypatch, caplog
+) -> None:
+    source = write_notebook(tmp_path / "n.ipynb", "open('beside.txt', 'a').close()")
+    monkeypatch.chdir(tmp_path)
     with closing(ReadyKernel()) as ready:
         ready.start(tmp_path)
-        run_notebook(read_notebook(source), output=tmp_path / "made.ipynb", manager=ready.manager())
+        for name in ("first", "second"):
+            Path(name).mkdir()
+            run_notebook(
+                read_notebook(source),
+                output=Path(name, "made.ipynb"),
+                manager=ready.manager(),
+                begins_anew=True,
+            )
+            assert Path(name, "beside.txt").exists()
     del ready
     gc.collect()
     assert caplog.messages == []
