@@ -121,7 +121,10 @@ def read_monitored(ref: PartRef, *, on_progress: OnProgress | None = None) -> No
 def monitored_rows(
     ref: PartRef, problems: Diagnostics, *, on_progress: OnProgress | None = None
 ) -> tuple[Rows, Sequence[Series], Sequence[Monitored]]:
-    """Return the samples of a node in its range, their series, and what its files say else."""
+    """Return the samples of a node in its range by time, their series, and what its files say else.
+
+    Each series has one sample at an instant.
+    """
     location = open_part(ref)
     read = [_read_file(ref, location, place, problems) for place in range(len(ref.files))]
     if any(found.is_local for found in read) and ref.utc_offset_s is None:
@@ -133,7 +136,9 @@ def monitored_rows(
         if on_progress is not None:
             on_progress(parts[-1].n_rows, file.size_bytes)
         parts[-1] = cut_rows(parts[-1], ref.kept)
-    rows, n_twice = drop_duplicates(join_rows(parts))
+    rows = join_rows(parts)
+    parts.clear()  # a long job takes much memory
+    rows, n_twice = drop_duplicates(rows)
     problems.add(Quality.LINES_DUPLICATE, "", n_twice)
     what = _SAY_READ.replace("NODE", ref.node).replace("NAME", read[0].source)
     problems.add(Quality.FILES_READ, "", len(read), what=what)
@@ -202,37 +207,38 @@ def _rows_of(
     time_us = np.rint(time_s[is_kept] * 1e6).astype(np.int64)
     rows = Rows(time_us=time_us, code=code[is_kept], value=value[is_kept])
     del time_s, code, value, time_us
-    rows = _differenced(rows, found.counters)
+    rows = _with_rates(rows, found.counters)
     limits = limits_of(series)
     is_possible = (rows.value >= limits.least[rows.code]) & (rows.value <= limits.most[rows.code])
-    problems.add(Quality.SAMPLES_OUT_OF_RANGE, key, int(np.count_nonzero(~is_possible)))
+    n_impossible = int(np.count_nonzero(~is_possible & ~np.isnan(rows.value)))
+    problems.add(Quality.SAMPLES_OUT_OF_RANGE, key, n_impossible)
     rows = rows.where(is_possible)
     return replace(rows, code=codes.of(series)[rows.code]) if series else rows
 
 
-def _differenced(rows: Rows, counters: set[int]) -> Rows:
-    """Return the samples with counters as rates by the second; a fall is a start from anew."""
-    is_counter = np.isin(rows.code, sorted(counters))
-    if not is_counter.any():
-        return rows
-    order = np.flatnonzero(is_counter)
+def _with_rates(rows: Rows, counters: set[int]) -> Rows:
+    """Return the samples with counters as rates by the second, NaN at the start of one.
+
+    A fall of a counter is a start from anew.
+    """
+    order = np.flatnonzero(np.isin(rows.code, sorted(counters)))
     order = order[np.lexsort((rows.time_us[order], rows.code[order]))]
     counted = rows.where(order)
     passed_us, rise = np.diff(counted.time_us), np.diff(counted.value)
     is_rate = (np.diff(counted.code) == 0) & (passed_us > 0) & (rise >= 0)
-    rates = Rows(
-        time_us=counted.time_us[1:][is_rate],
-        code=counted.code[1:][is_rate],
-        value=rise[is_rate] / (passed_us[is_rate] / 1e6),
-    )
-    return join_rows([rows.where(~is_counter), rates])
+    value = rows.value.copy()
+    value[order] = np.nan
+    value[order[1:][is_rate]] = rise[is_rate] / (passed_us[is_rate] / 1e6)
+    return replace(rows, value=value)
 
 
 def table_of(rows: Rows, series: Sequence[Series]) -> SystemTable:
-    """Return samples on a grid of ticks; the interval is the usual one of the densest series."""
+    """Return samples, sorted by time, on a grid of ticks.
+
+    The interval is the usual one of the densest series.
+    """
     if not rows.n_rows:
         return empty_system()
-    rows = rows.where(np.argsort(rows.time_us, kind="stable"))
     starts, interval_us = _ticks(rows)
     starts_us = rows.time_us[starts]
     tick = np.searchsorted(starts, np.arange(rows.n_rows), side="right") - 1

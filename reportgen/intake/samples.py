@@ -50,14 +50,14 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
     problems = Diagnostics()
     if is_monitored(ref):
         rows, series, _ = monitored_rows(ref, problems)
-        return _table(_in_order(_wanted(rows, series, wants, ref)), series, problems)
+        return _table(_wanted(rows, series, wants, ref), series, problems)
     ref = on_own_clock(ref)
     files = [file for file in readable(system_files(ref), problems) if _may_hold(ref, file)]
     files.sort(key=lambda file: (file.minute_s, file.key))
     codes, kept = SeriesCodes(), [no_rows()]
     for _, rows in valid_blocks(files, codes, problems):
         kept.append(_wanted(rows, codes.series, wants, ref))
-    rows = _in_order(join_rows(kept))
+    rows, _ = drop_duplicates(join_rows(kept))
     rows = replace(rows, time_us=rows.time_us - ahead_of(ref) // NS_PER_US)
     return _table(rows, codes.series, problems)
 
@@ -83,9 +83,3 @@ def _wanted(rows: Rows, series: Sequence[Series], wants: Wants | None, ref: Part
         is_wanted = np.array([wants(item) for item in series], dtype=np.bool_)
         rows = rows.where(is_wanted[rows.code]) if rows.n_rows else rows
     return cut_rows(rows, ref.kept)
-
-
-def _in_order(rows: Rows) -> Rows:
-    """Sort by time and series; of several samples of a series at an instant the least stays."""
-    rows, _ = drop_duplicates(rows)
-    return rows.where(np.argsort(rows.time_us, kind="stable"))

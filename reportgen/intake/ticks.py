@@ -189,8 +189,8 @@ def _lay_out_carefully(
 
 
 def drop_duplicates(rows: Rows) -> tuple[Rows, int]:
-    """Return samples sorted by (series, time), one per series and stamp, and how many went."""
-    order = np.lexsort((rows.value, rows.time_us, rows.code))
+    """Return samples by time and series, the least of each stamp and series, and how many went."""
+    order = np.lexsort((rows.value, rows.code, rows.time_us))
     rows = rows.where(order)
     is_new = np.ones(rows.n_rows, dtype=np.bool_)
     is_new[1:] = (np.diff(rows.time_us) != 0) | (np.diff(rows.code) != 0)
