@@ -106,27 +106,11 @@ class S3Location:
             PlaceError: the store cannot be used (denied, throttled, no connection).
             LocationError: the object vanished.
         """
-        listed = self._listed.get(key)
-        version = listed.version if listed else ""
-        try:
-            content, found = self._get(key, {"if_match": version} if version else {})
-        except LocationError as err:
-            if err.details.get("reason") != "changed":
-                raise
-            content, found = self._get(key, {})
-        if listed and not _is_same(listed, found):
-            with self._lock:
-                self._changed.add(key)
-        return content
+        return self._get(key, {}, 0, _MOST_OBJECT_BYTES)
 
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of an object that begins before its end; errors as ``read_bytes``."""
-        content, found = self._get(key, {"range": (start, start + n_bytes)}, start, n_bytes)
-        listed = self._listed.get(key)
-        if listed and listed.version and found.version != listed.version:
-            with self._lock:
-                self._changed.add(key)
-        return content
+        return self._get(key, {"range": (start, start + n_bytes)}, start, n_bytes)
 
     def read_many(self, keys: Sequence[str]) -> Iterator[Fetched]:
         """Yield the content of objects in the order of the keys, some fetched ahead."""
@@ -160,30 +144,31 @@ class S3Location:
         for key in keys:
             self._ask("s3:DeleteObject", key, partial(obstore.delete, self._store, key))
 
-    def _get(
-        self, key: str, options: GetOptions, start: int = 0, n_bytes: int | None = None
-    ) -> tuple[bytes, ObjectInfo]:
-        def fetch() -> tuple[bytes, ObjectInfo]:
+    def _get(self, key: str, options: GetOptions, start: int, most_bytes: int) -> bytes:
+        """Return the bytes that ``options`` name, and note whether they are a newer version's."""
+
+        def fetch() -> bytes:
             answer = obstore.get(self._store, key, options=options)
-            meta = answer.meta
-            version = meta["e_tag"] or ""
+            version, size_bytes = answer.meta["e_tag"] or "", answer.meta["size"]
             listed = self._listed.get(key)
-            most_bytes = _MOST_OBJECT_BYTES if n_bytes is None else n_bytes
-            is_same = listed is not None and version and version == listed.version
-            if listed and is_same and meta["size"] > listed.size_bytes:
+            if not listed:
+                return self._bounded(key, answer, most_bytes)
+            is_same = version == listed.version != ""
+            if is_same and size_bytes > listed.size_bytes:
                 url = f"{self.root}/{key}"
                 raise LocationError(
-                    f"{url} was listed with {listed.size_bytes:,} bytes and has "
-                    f"{answer.meta['size']:,}.",
+                    f"{url} was listed with {listed.size_bytes:,} bytes and has {size_bytes:,}.",
                     hint="Run the command again; check --endpoint-url.",
                     path=url,
                 )
             content = self._bounded(key, answer, most_bytes)
-            if listed and is_same:
-                there_bytes = listed.size_bytes - start
-                if len(content) < min(there_bytes if n_bytes is None else n_bytes, there_bytes):
-                    raise ConnectionError  # cut off on its way, though the length says otherwise
-            return content, ObjectInfo(key=key, size_bytes=len(content), version=version)
+            if is_same and len(content) < min(listed.size_bytes - start, most_bytes):
+                raise ConnectionError  # cut off on its way, though the length says otherwise
+            has_versions = version and listed.version
+            if not is_same and (has_versions or size_bytes != listed.size_bytes):
+                with self._lock:
+                    self._changed.add(key)
+            return content
 
         return self._ask("s3:GetObject", key, fetch)
 
@@ -310,13 +295,6 @@ def _put_pages(store: Any, pages: Queue[_Page]) -> None:
         pages.put(None)
     except Exception as err:  # noqa: BLE001  # raised again where it is waited for
         pages.put(err)
-
-
-def _is_same(listed: Listed, found: ObjectInfo) -> bool:
-    """Return whether content is what was listed: by version, where both have one, and by size."""
-    if listed.version and found.version and listed.version != found.version:
-        return False
-    return listed.size_bytes == found.size_bytes
 
 
 def _split(url: str) -> tuple[str, str]:
