@@ -48,10 +48,9 @@ class Inputs:
     def shape(self, place: int, *n_dims: int) -> Shape | None:
         """Return the sizes of a tensor that has one of ``n_dims`` dimensions, else ``None``."""
         found = self.dims[place] if place < len(self.dims) else None
-        is_shape = isinstance(found, list) and all(
-            type(size) is int and size >= 0 for size in found
-        )
-        return found if is_shape and found is not None and len(found) in n_dims else None
+        if not isinstance(found, list) or len(found) not in n_dims:
+            return None
+        return found if all(type(size) is int and size >= 0 for size in found) else None
 
     def value(self, place: int) -> Any:
         """Return a number, truth value or list of them; ``None`` where the trace does not say."""
@@ -137,7 +136,7 @@ def _grouped_mm(inputs: Inputs) -> OperatorWork | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Convolution:
-    """Places of a convolution's options; a transposed one is always so where ``transposed`` is."""
+    """Places of a convolution's options; where ``transposed`` is none, it never is."""
 
     stride: int
     padding: int
@@ -148,37 +147,32 @@ class _Convolution:
 
 def _convolution(places: _Convolution, inputs: Inputs) -> OperatorWork | None:
     x, weight = inputs.shape(0, 3, 4, 5), inputs.shape(1, 3, 4, 5)
-    if x is None or weight is None or len(x) != len(weight):
-        return None
     is_transposed = False if places.transposed is None else inputs.value(places.transposed)
     groups = inputs.value(places.groups)
-    if type(is_transposed) is not bool or type(groups) is not int:
+    if x is None or weight is None or type(is_transposed) is not bool or type(groups) is not int:
         return None
-    if x[1] != (weight[0] if is_transposed else weight[1] * groups):
+    if len(x) != len(weight) or x[1] != (weight[0] if is_transposed else weight[1] * groups):
         return None
-    if is_transposed:
-        flops = 2 * prod(x) * prod(weight[1:])
-        return _of_convolution(flops, prod(x) + prod(weight))
-    spatial = _output_sizes(places, inputs, x[2:], weight[2:])
-    if spatial is None:
+    met = x[2:] if is_transposed else _output_sizes(places, inputs, x[2:], weight[2:])
+    if met is None:
         return None
-    n_out = x[0] * weight[0] * prod(spatial)
-    return _of_convolution(2 * n_out * prod(weight[1:]), prod(x) + prod(weight) + n_out)
+    n_outputs = 0 if is_transposed else x[0] * weight[0] * prod(met)
+    return _of_convolution(x[0] * prod(met), weight, prod(x) + prod(weight) + n_outputs)
 
 
 def _output_sizes(
     places: _Convolution, inputs: Inputs, sizes: Shape, kernel: Shape
 ) -> Shape | None:
-    options = [
+    stride, padding, dilation = (
         _spread(inputs.value(place), len(sizes))
         for place in (places.stride, places.padding, places.dilation)
-    ]
-    if any(option is None for option in options) or 0 in (options[0] or ()):
+    )
+    if stride is None or padding is None or dilation is None or 0 in stride:
         return None
     found = [
-        (size + 2 * padding - dilation * (width - 1) - 1) // stride + 1
-        for size, width, stride, padding, dilation in zip(
-            sizes, kernel, *(option or () for option in options), strict=True
+        (size + 2 * pad - apart * (width - 1) - 1) // step + 1
+        for size, width, step, pad, apart in zip(
+            sizes, kernel, stride, padding, dilation, strict=True
         )
     ]
     return found if all(size > 0 for size in found) else None
@@ -191,7 +185,11 @@ def _spread(option: Any, n_dims: int) -> Shape | None:
     return option * n_dims if len(option) == 1 else option if len(option) == n_dims else None
 
 
-def _of_convolution(flops: int, least_elements: int) -> OperatorWork:
+def _of_convolution(
+    n_places: int, weight: Shape, least_elements: int, *, n_times: int = 1
+) -> OperatorWork:
+    """Return the work of filters that meet so many places: of the output, or of what spreads."""
+    flops = n_times * 2 * n_places * prod(weight)
     return OperatorWork(kind=WorkClass.CONVOLUTION, flops=flops, least_elements=least_elements)
 
 
@@ -210,11 +208,11 @@ def _convolution_backward(inputs: Inputs) -> OperatorWork | None:
         return None
     if type(is_transposed) is not bool or not isinstance(computed, list) or len(computed) != 3:
         return None
-    if out[0] != x[0] or (x if is_transposed else out)[1] != weight[0]:
+    met = x if is_transposed else out
+    if out[0] != x[0] or met[1] != weight[0]:
         return None
-    n_gradients = sum(item is True for item in computed[:2])
-    flops = n_gradients * 2 * prod(x if is_transposed else out) * prod(weight[1:])
-    return _of_convolution(flops, prod(out) + prod(x) + prod(weight))
+    n_gradients, n_elements = computed[:2].count(True), prod(out) + prod(x) + prod(weight)
+    return _of_convolution(met[0] * prod(met[2:]), weight, n_elements, n_times=n_gradients)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,86 +237,53 @@ class _Attention:
 
 
 def _attention(places: _Attention, inputs: Inputs) -> OperatorWork | None:
-    at = places.query
-    query, key, value = (inputs.shape(at + place, 3, 4) for place in range(3))
+    """Return the work of attention; of packed sequences as if all keys were as long as the longest.
+
+    A causal mask halves it where there are as many keys as queries, else it is an upper bound.
+    """
+    query, key, value = (inputs.shape(places.query + place, 3, 4) for place in range(3))
     if query is None or key is None or value is None or len({*map(len, (query, key, value))}) > 1:
         return None
-    if len(query) == 3:
-        return _packed_attention(places, inputs, (query, key, value))
-    length, heads = (2, 1) if places.is_heads_first else (1, 2)
-    if query[3] != key[3] or key[length] != value[length] or query[0] != key[0]:
+    is_packed = len(query) == 3
+    at = 0 if is_packed else 2 if places.is_heads_first else 1
+    if query[-1] != key[-1] or key[at] != value[at] or not (is_packed or query[0] == key[0]):
         return None
-    n_pairs = query[0] * query[heads] * query[length] * key[length]
-    is_causal = inputs.value(places.causal)
-    if type(is_causal) not in {bool, int}:
+    longest = inputs.value(places.longest + 1) if is_packed and places.longest else None
+    n_keys = longest if is_packed else key[at]
+    is_causal = is_packed or inputs.value(places.causal)
+    if type(is_causal) not in {bool, int} or type(n_keys) is not int:
         return None
-    is_square = query[length] == key[length]
-    return _of_attention(
-        places,
-        n_pairs,
-        (query, key, value),
-        is_half=bool(is_causal) and is_square,
-        is_at_most=bool(is_causal) and not is_square,
-    )
-
-
-def _packed_attention(
-    places: _Attention, inputs: Inputs, shapes: tuple[Shape, Shape, Shape]
-) -> OperatorWork | None:
-    """Return an upper bound for sequences of several lengths that lie one behind the other."""
-    query = shapes[0]
-    longest = None if places.longest is None else inputs.value(places.longest + 1)
-    if type(longest) is not int:
-        return None
-    n_pairs = query[0] * query[1] * longest
-    return _of_attention(places, n_pairs, shapes, is_half=False, is_at_most=True)
-
-
-def _of_attention(
-    places: _Attention,
-    n_pairs: int,
-    shapes: tuple[Shape, Shape, Shape],
-    *,
-    is_half: bool,
-    is_at_most: bool,
-) -> OperatorWork:
-    query, key, value = shapes
-    width, value_width = query[-1], value[-1]
-    each = 3 * width + 2 * value_width if places.is_backward else width + value_width
-    n_outputs = prod(query[:-1]) * value_width
-    n_elements = prod(query) + prod(key) + prod(value) + n_outputs
+    each = 3 * query[-1] + 2 * value[-1] if places.is_backward else query[-1] + value[-1]
+    is_half = bool(is_causal) and not is_packed and query[at] == n_keys
+    n_elements = sum(map(prod, (query, key, value))) + prod(query[:-1]) * value[-1]
     return OperatorWork(
         kind=WorkClass.ATTENTION,
-        flops=2 * n_pairs * each // (2 if is_half else 1),
+        flops=2 * prod(query[:-1]) * n_keys * each // (2 if is_half else 1),
         least_elements=n_elements * (2 if places.is_backward else 1),
-        is_at_most=is_at_most,
+        is_at_most=bool(is_causal) and not is_half,
     )
 
 
-_SDPA = "aten::_scaled_dot_product_"
+_forward_of_sdpa = partial(_Attention, is_heads_first=True)
+_backward = partial(_Attention, query=1, is_backward=True)
 _ATTENTIONS: Mapping[str, _Attention] = {
-    f"{_SDPA}flash_attention": _Attention(causal=4, is_heads_first=True),
-    f"{_SDPA}efficient_attention": _Attention(causal=6, is_heads_first=True),
-    f"{_SDPA}cudnn_attention": _Attention(causal=6, is_heads_first=True),
+    "aten::_scaled_dot_product_flash_attention": _forward_of_sdpa(causal=4),
+    "aten::_scaled_dot_product_efficient_attention": _forward_of_sdpa(causal=6),
+    "aten::_scaled_dot_product_cudnn_attention": _forward_of_sdpa(causal=6),
     "aten::_flash_attention_forward": _Attention(causal=8, longest=5),
     "aten::_efficient_attention_forward": _Attention(causal=9, longest=6),
     "flash_attn::_flash_attn_forward": _Attention(causal=5),
     "flash_attn::_flash_attn_varlen_forward": _Attention(causal=9, longest=5),
     "aiter::fmha_v3_fwd": _Attention(causal=5),
-    f"{_SDPA}flash_attention_backward": _Attention(
-        query=1, causal=11, is_heads_first=True, is_backward=True
-    ),
-    f"{_SDPA}efficient_attention_backward": _Attention(
-        query=1, causal=11, is_heads_first=True, is_backward=True
-    ),
-    f"{_SDPA}cudnn_attention_backward": _Attention(
-        query=1, causal=14, is_heads_first=True, is_backward=True
-    ),
-    "aten::_flash_attention_backward": _Attention(query=1, causal=11, is_backward=True, longest=8),
-    "aten::_efficient_attention_backward": _Attention(
-        query=1, causal=14, is_backward=True, longest=8
-    ),
-    "flash_attn::_flash_attn_backward": _Attention(query=1, causal=11, is_backward=True),
+    **{
+        f"aten::_scaled_dot_product_{name}_attention_backward": _backward(
+            causal=causal, is_heads_first=True
+        )
+        for name, causal in (("flash", 11), ("efficient", 11), ("cudnn", 14))
+    },
+    "aten::_flash_attention_backward": _backward(causal=11, longest=8),
+    "aten::_efficient_attention_backward": _backward(causal=14, longest=8),
+    "flash_attn::_flash_attn_backward": _backward(causal=11),
 }
 _ATEN = _Convolution(stride=3, padding=4, dilation=5, transposed=6, groups=8)
 _FORMULAS: Mapping[str, Callable[[Inputs], OperatorWork | None]] = {

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -49,6 +50,11 @@ _BY_NAME = (
     (re.compile(r"gemm|gemv|matmul|nvjet|^Cijk_", re.IGNORECASE), WorkClass.MATMUL),
 )
 """Names of operators and kernels whose work has a formula; the first that fits."""
+_TILE = re.compile(r"(?:tilesize|_MT|_)(\d{2,3})x(\d{2,3})(?!\d)")
+_SPLIT = re.compile(r"split|slice|stream_?k|GSU(?!1\D)|igemm", re.IGNORECASE)
+"""Kernels that divide a tile of the result among multiprocessors, or whose tile is no product's."""
+Gpu = tuple[str, int | None]
+"""Name of a GPU and its multiprocessors, ``None`` where the trace does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +62,7 @@ class OperatorKey:
     """What calls are counted by: GPU, operator, sizes of the inputs, number format.
 
     Attributes:
-        gpu: the name of the GPU.
-        multiprocessors: how many the trace says it has; ``None`` where it does not.
+        gpu: the kind of GPU.
         work_class: its class.
         operator: its name; of kernels that no recorded operator launched that of the kernel.
         has_operator: whether a recorded operator launched it.
@@ -65,10 +70,11 @@ class OperatorKey:
         precision: the format that it computes in; ``UNKNOWN`` where nothing says it.
         work: of one call; ``None`` where no formula knows it, or where inputs are missing.
         least_bytes: of one call, inputs and outputs once; ``None`` where not known.
+        tile: rows and columns of the result that a multiprocessor computes at once, in any order,
+            by the name of the first kernel; ``None`` where it does not say it.
     """
 
-    gpu: str
-    multiprocessors: int | None
+    gpu: Gpu
     work_class: WorkClass
     operator: str
     has_operator: bool
@@ -76,14 +82,20 @@ class OperatorKey:
     precision: Precision
     work: OperatorWork | None
     least_bytes: int | None
+    tile: tuple[int, int] | None = field(compare=False)
 
     @property
     def flops(self) -> int | None:
         """Return the operations of one call; ``None`` where unknown, or only bounded from above."""
         return None if self.work is None or self.work.is_at_most else self.work.flops
 
+    @property
+    def product(self) -> tuple[int, ...]:
+        """Return (M, N, K) of a matrix product, or of one of a batch; empty for other work."""
+        return self.work.product if self.work and prod(self.work.product) else ()
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class OperatorSums:
     """All calls of one key: number, time of their kernels, and how many are computed again.
 
@@ -101,12 +113,7 @@ class OperatorSums:
 
     def __add__(self, other: OperatorSums) -> OperatorSums:
         """Return the sums of both."""
-        return OperatorSums(
-            n_calls=self.n_calls + other.n_calls,
-            time_ns=self.time_ns + other.time_ns,
-            n_in_steps=self.n_in_steps + other.n_in_steps,
-            n_again=self.n_again + other.n_again,
-        )
+        return OperatorSums(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 @fact
@@ -135,13 +142,8 @@ def operator_work(trace: RankTrace, more_names: str | None) -> Mapping[OperatorK
         np.bincount(code[is_in_step & is_again], minlength=len(keys)),
     )
     found: dict[OperatorKey, OperatorSums] = {}
-    for key, n_calls, spent_ns, n_in_steps, n_again in zip(
-        keys, *(column.tolist() for column in sums), strict=True
-    ):
-        one = OperatorSums(
-            n_calls=n_calls, time_ns=spent_ns, n_in_steps=n_in_steps, n_again=n_again
-        )
-        found[key] = found.get(key, OperatorSums()) + one
+    for key, *one in zip(keys, *(column.tolist() for column in sums), strict=True):
+        found[key] = found.get(key, OperatorSums()) + OperatorSums(*one)
     return found
 
 
@@ -185,13 +187,18 @@ def _key_codes(trace: RankTrace, operator: Rows, kind: Rows, main: Rows) -> tupl
 
 def _key_of(trace: RankTrace, operator: int, kind: int, main: int) -> OperatorKey:
     slices, ops = trace.slices, trace.gpu_ops
-    device = next((item for item in trace.devices if item.id == ops.device[main]), None)
-    name, dims, type_name, values = "", "", "", ""
-    if operator != NONE:
-        name = trace.names[slices.name[operator]]
-        dims = _word(trace.input_dims, slices.input_dims[operator])
-        type_name = _word(trace.input_types, slices.input_type[operator])
-        values = _word(trace.input_values, slices.input_values[operator])
+    gpus: list[Gpu] = [
+        (item.name, item.multiprocessors) for item in trace.devices if item.id == ops.device[main]
+    ]
+    name, dims, type_name, values = (
+        "" if operator == NONE or column[operator] == NONE else words[column[operator]]
+        for words, column in (
+            (trace.names, slices.name),
+            (trace.input_dims, slices.input_dims),
+            (trace.input_types, slices.input_type),
+            (trace.input_values, slices.input_values),
+        )
+    )
     inputs = _inputs(dims, values)
     work = work_of(name, inputs) if inputs and kind == _WITH_FORMULA else None
     kernel = trace.names[ops.name[main]]
@@ -199,8 +206,7 @@ def _key_of(trace: RankTrace, operator: int, kind: int, main: int) -> OperatorKe
     elements = work.least_elements if work else _least_elements(inputs, kind)
     bytes_each = _ELEMENT_BYTES.get(precision)
     return OperatorKey(
-        gpu=device.name if device else "",
-        multiprocessors=device.multiprocessors if device else None,
+        gpu=gpus[0] if gpus else ("", None),
         work_class=_class_of(name or kernel, kind, work),
         operator=name or short_name(kernel),
         has_operator=bool(name),
@@ -208,11 +214,13 @@ def _key_of(trace: RankTrace, operator: int, kind: int, main: int) -> OperatorKe
         precision=precision,
         work=work,
         least_bytes=elements * bytes_each if elements and bytes_each else None,
+        tile=_tile_of(kernel),
     )
 
 
-def _word(words: tuple[str, ...], code: int) -> str:
-    return "" if code == NONE else words[code]
+def _tile_of(kernel: str) -> tuple[int, int] | None:
+    match = None if _SPLIT.search(kernel) else _TILE.search(kernel)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _class_of(name: str, kind: int, work: OperatorWork | None) -> WorkClass:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 
 _MAKERS = re.compile(r"^(?:NVIDIA|AMD|Instinct|Tesla|Radeon|\s)++", re.IGNORECASE)
-_SLICE = re.compile(r" MIG \d++g\.\d++gb$", re.IGNORECASE)
+_SLICE = re.compile(r" MIG (\d++)g\.\d++gb$", re.IGNORECASE)
+_WHOLE_SLICE = "7"
+"""Sevenths of a GPU: a smaller slice that says it has all multiprocessors is of unknown size."""
 _FORMATS = ("fp16", "bf16", "tf32", "fp32", "fp8", "int8")
 
 
@@ -35,13 +37,13 @@ class GpuPeak:
     """
 
     name: str
-    flops_per_s: Mapping[str, float]
-    memory_bytes_per_s: float | None
-    n_multiprocessors: int | None
-    boost_hz: float | None
-    source: str
-    has_one_source: bool
-    remark: str
+    flops_per_s: Mapping[str, float] = field(default_factory=dict)
+    memory_bytes_per_s: float | None = None
+    n_multiprocessors: int | None = None
+    boost_hz: float | None = None
+    source: str = ""
+    has_one_source: bool = False
+    remark: str = ""
 
 
 def peak_of(name: str, *, n_multiprocessors: int | None = None) -> GpuPeak | None:
@@ -57,21 +59,22 @@ def peak_of(name: str, *, n_multiprocessors: int | None = None) -> GpuPeak | Non
         ``None`` for a GPU that is not in the table, for a slice of unknown size, and for a GPU that
         has fewer multiprocessors than its row without being named a slice.
     """
-    whole = _SLICE.sub("", name)
-    found = _by_name().get(_short(whole))
+    found = _by_name().get(_short(_SLICE.sub("", name)))
     if found is None:
         return None
     found = replace(found, name=_MAKERS.sub("", name))
-    n_of_whole = found.n_multiprocessors
-    if whole == name:
+    part, n_of_whole = _SLICE.search(name), found.n_multiprocessors
+    if part is None:
         is_part = bool(n_multiprocessors and n_of_whole and n_multiprocessors < n_of_whole)
         return None if is_part else found
-    if not n_multiprocessors or not n_of_whole or n_multiprocessors > n_of_whole:
+    if not n_multiprocessors or not n_of_whole:
         return None
-    part = n_multiprocessors / n_of_whole
+    if n_multiprocessors >= n_of_whole + (part[1] == _WHOLE_SLICE):
+        return None
+    ratio = n_multiprocessors / n_of_whole
     return replace(
         found,
-        flops_per_s={kind: value * part for kind, value in found.flops_per_s.items()},
+        flops_per_s={kind: value * ratio for kind, value in found.flops_per_s.items()},
         memory_bytes_per_s=None,
         n_multiprocessors=n_multiprocessors,
     )

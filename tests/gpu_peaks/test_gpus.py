@@ -69,6 +69,8 @@ def test_a_slice_has_its_part_of_the_multiprocessors_and_no_bandwidth() -> None:
     assert found.flops_per_s["bf16"] == pytest.approx(312e12 * 14 / 108)
     assert found.memory_bytes_per_s is None
     assert peak_of(name) is None
+    assert peak_of(name, n_multiprocessors=108) is None, "a seventh has not all of them"
+    assert bf16("NVIDIA A100-SXM4-40GB MIG 7g.40gb", n=108) == pytest.approx(312e12)
 
 
 def test_a_gpu_with_fewer_multiprocessors_than_its_row_is_refused() -> None:

@@ -88,9 +88,11 @@ def test_the_kernel_says_whether_float_is_tf32(kernel: str, share_pct: float | N
 
 
 def test_what_is_faster_than_the_peak_is_unknown_and_told() -> None:
-    result = run(RULE, product(lasts_us=AT_PEAK_US / 1.06))
+    result = run(RULE, product(lasts_us=AT_PEAK_US / 1.06, steps=((0, 0.0, AT_PEAK_US / 2),)))
 
     assert column(result, "operators", "gflop_per_call") == [None]
+    assert result.metrics["mfu_ratio"] is None
+    assert result.metrics["flops_known_ratio"] == 0
     assert column(result, "operators", "reason") == ["faster than the peak"]
     assert "1 operator of these is faster" in caption(result, "operators")
     assert run(RULE, product(lasts_us=AT_PEAK_US / 1.04)).metrics["flops"] == FLOPS
@@ -116,7 +118,10 @@ def test_a_gpu_without_a_row_has_times_and_no_shares_until_its_peak_is_given() -
 
     assert column(result, "operators", "tflops_per_s") == [pytest.approx(494.7, rel=1e-4)]
     assert column(result, "operators", "pct_of_peak") == [None]
+    assert "X1000 is not in the table" in caption(result, "classes")
     assert "--gpu-peak bf16=989" in caption(result, "classes")
+    part = run(RULE, product(lasts_us=2 * AT_PEAK_US, device=replace(H100, multiprocessors=60)))
+    assert "has not the multiprocessors of its row in the table" in caption(part, "classes")
     given = run(RULE, trace, params=RULE.params(gpu_peak="bf16=494.7, memory=3350"))
     assert column(given, "operators", "pct_of_peak") == [pytest.approx(100.0, rel=1e-4)]
 
@@ -386,3 +391,60 @@ def test_attention_that_is_only_bounded_is_no_known_work() -> None:
 
     assert result.metrics["flops_known_ratio"] == pytest.approx(0.5, abs=0.01)
     assert result.metrics["mfu_ratio"] is None
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "kernel", "reason"),
+    [
+        (2432, "gemm_bf16_tilesize128x128x64", "tiles fill the GPU to 50.4 % (wave quantization)"),
+        (2304, "gemm_bf16_tilesize128x128x64", ""),
+        (2432, "gemm_bf16_tilesize128x128x64_splitK", ""),
+        (2432, "gemm_bf16", ""),
+    ],
+)
+def test_a_last_round_that_is_hardly_full_is_a_reason(n_columns, kernel: str, reason: str) -> None:
+    """896 x 2,432 are 133 tiles of 128 x 128 for 132 multiprocessors: two rounds."""
+    more = {"input_dims": f"[896,8192],[8192,{n_columns}]"}
+
+    result = run(RULE, product(lasts_us=900.0, kernel=kernel, more=more))
+
+    assert column(result, "operators", "reason") == [reason]
+
+
+@pytest.mark.parametrize(("keys", "ids"), [(512, ["EFF-3"]), (256, [])])
+def test_attention_that_writes_its_scores_is_told_with_its_operators(keys: int, ids) -> None:
+    """Of another length of keys the softmax is none of attention."""
+    calls: list[tuple[str, str, float]] = [
+        ("aten::bmm", f"[64,512,64],[64,64,{keys}]", 1000.0),
+        ("aten::div", "[4,16,512,512],[]", 300.0),
+        ("aten::_softmax", "[4,16,512,512],[],[]", 500.0),
+        ("aten::bmm", f"[64,512,{keys}],[64,{keys},64]", 1000.0),
+    ]
+    trace = rank_trace(
+        slices=[
+            (name, 20.0 * at, 10.0, {"input_dims": dims, "input_type": BF16})
+            for at, (name, dims, _) in enumerate(calls)
+        ],
+        calls=[
+            ("cudaLaunchKernel", 20.0 * at + 2, 5.0, {"correlation": at})
+            for at in range(len(calls))
+        ],
+        gpu=[
+            (
+                "gemm" if name == "aten::bmm" else "softmax_elementwise_kernel",
+                100.0 + 1100 * at,
+                lasts_us,
+                {"correlation": at},
+            )
+            for at, (name, _, lasts_us) in enumerate(calls)
+        ],
+    )
+
+    result = run(RULE, replace(trace, devices=(H100,)))
+
+    found = [item for item in result.findings if item.id == "EFF-3"]
+    assert [item.id for item in found] == ids
+    for finding in found:
+        assert finding.measured == pytest.approx(100.0)
+        assert known(finding.estimate).share_ratio == pytest.approx(800 / 4300, rel=1e-3)
+        assert "aten::bmm, aten::_softmax and aten::div" in finding.text

@@ -91,11 +91,24 @@ ELEMENTS = kit.Message(
     exhibit=tables.CLASSES,
 )
 
+UNFUSED_ATTENTION = kit.Message(
+    id="EFF-3",
+    cause=results.Cause.UNFUSED_WORK,
+    title="Attention is not fused: {measured:pct} of kernel time",
+    text="""{names} compute attention whose scores, with inputs {sizes}, are written to memory and
+        read again. They take {spent:ns}. The possible gain assumes that a fused kernel leaves only
+        the time of the products.""",
+    advice="""Call torch.nn.functional.scaled_dot_product_attention, in FP16 or BF16 (Transformers:
+        attn_implementation="sdpa").""",
+    exhibit=tables.OPERATORS,
+)
+
 
 def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
     """Report how much of the peak is reached, and what is far from it."""
     job = kit.merge(ranks)
-    use = tables.utilization_of(job, len(ranks), params)
+    rows = tables.operator_rows(job, params)
+    use = tables.utilization_of(job, rows, len(ranks), params)
     missing = kit.reason_without_gpu(job.n_ops)
     if missing or not any(key.work for key in job.work):
         return Outcome(
@@ -103,7 +116,6 @@ def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
             exhibits=[_utilization(job, use, params)] if use else (),
             metrics=_ratios(use),
         )
-    rows = tables.operator_rows(job, params)
     return Outcome(
         findings=list(_findings(job, rows)),
         exhibits=list(_exhibits(job, rows, use, params)),
@@ -136,7 +148,7 @@ def _findings(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]
             threshold=FAR_PCT,
             severity=kit.cost_severity(share),
             share=share,
-            advice=_advice(reasons, job, is_product=worst.work_class == WorkClass.MATMUL),
+            advice=_advice(reasons, job, is_product=worst.key.work_class == WorkClass.MATMUL),
             name=worst.operator,
             others=" and others" if pct_of(others_ns, spent_ns) >= tables.TOLD_FROM_PCT else "",
             sizes=worst.input_dims.partition(",[]")[0],
@@ -148,7 +160,20 @@ def _findings(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]
             reachable=REACHABLE_PCT,
             reasons=f" Why: {join_names(reasons)}." if reasons else "",
         )
-    yield from _of_elements(job, rows)
+    on_scores, products = tables.unfused_attention(rows)
+    attention = [*products, *on_scores]
+    share = min(sum(row.time_ns for row in on_scores) / job.window_ns, 1.0) if on_scores else 0.0
+    if share >= WORTH_RATIO:
+        spent_ns = sum(row.time_ns for row in attention)
+        yield UNFUSED_ATTENTION.finding(
+            measured=pct_of(spent_ns, job.kernel_ns),
+            severity=kit.cost_severity(share),
+            share=share,
+            names=join_names([*dict.fromkeys(row.operator for row in attention)]),
+            sizes=on_scores[0].input_dims.partition(",[]")[0],
+            spent=spent_ns,
+        )
+    yield from _of_elements(job, [row for row in rows if row not in on_scores])
 
 
 def _reason(row: tables.BySize) -> str:
@@ -164,7 +189,7 @@ def _advice(reasons: Sequence[str], job: RankWork, *, is_product: bool) -> str:
 
 
 def _of_elements(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]:
-    elements = [row for row in rows if row.work_class == WorkClass.ELEMENTWISE]
+    elements = [row for row in rows if row.key.work_class == WorkClass.ELEMENTWISE]
     spent_ns = sum(row.time_ns for row in elements) - job.fused_ns
     spent_pct = pct_of(spent_ns, job.kernel_ns)
     share = min(spent_ns / 2 / job.window_ns, 1.0) if job.window_ns else 0.0
@@ -198,7 +223,7 @@ def _exhibits(
 ) -> Iterator[Exhibit]:
     said = write(
         "FLOPs are known for {known:pct} of kernel time ({ns:ns}, communication left out).",
-        known=tables.coverage_pct(job),
+        known=tables.coverage_pct(rows, job.kernel_ns),
         ns=job.kernel_ns,
     )
     roofs = tables.roofs_text(job, params)
@@ -269,7 +294,7 @@ def _utilization(job: RankWork, use: Sequence[tables.Utilization], params: Param
 
 
 def _on_operators(rows: Sequence[tables.BySize]) -> str:
-    n_beyond = sum(row.is_beyond for row in rows)
+    n_beyond = sum(row.reason == tables.BEYOND for row in rows)
     beyond = write(
         " {n:count operator} of these is faster than the peak allows: its format or time is not"
         " what the trace says, and its FLOPs count as unknown.",
@@ -292,7 +317,7 @@ def _metrics(
     ideal_ns = sum(row.time_ns * (row.pct_of_peak or 0) / 100 for row in known)
     spent_ns = sum(row.time_ns for row in known)
     return {
-        "flops_known_ratio": tables.coverage_pct(job) / 100,
+        "flops_known_ratio": tables.coverage_pct(rows, job.kernel_ns) / 100,
         "peak_ratio": ideal_ns / spent_ns if spent_ns else None,
         **_ratios(use),
         "flops": sum(row.flops or 0 for row in rows),

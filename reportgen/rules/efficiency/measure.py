@@ -11,11 +11,11 @@ from reportgen.facts.device_busy import rows_named, windows_of
 from reportgen.facts.host_costs import is_compiled
 from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.operator_flops import WorkClass
-from reportgen.facts.operator_work import OperatorKey, OperatorSums, operator_work
+from reportgen.facts.operator_work import Gpu, OperatorKey, OperatorSums, operator_work
 from reportgen.facts.traced_steps import step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.rules import kit
-from reportgen.rules.efficiency.params import Gpu, Params
+from reportgen.rules.efficiency.params import Params
 
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "hipGraphLaunch")
 

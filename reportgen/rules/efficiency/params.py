@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reportgen.errors import ConfigError
+from reportgen.facts.operator_work import Gpu
 from reportgen.gpu_peaks import GpuPeak, peak_of
 from reportgen.rules import kit
 
-Gpu = tuple[str, int | None]
-"""Name of a GPU and its multiprocessors, ``None`` where the trace does not say."""
-
-_VALUE = re.compile(
-    r"\s*(?P<name>fp16|bf16|tf32|fp32|fp64|fp8|int8|memory)\s*=\s*(?P<value>[\d.]+)\s*"
-)
+_NUMBER = r"\s*(\d+(?:\.\d+)?(?:e\d\d?)?)\s*"
+_VALUE = re.compile(rf"\s*(fp16|bf16|tf32|fp32|fp64|fp8|int8|memory)\s*={_NUMBER}")
+_MODEL = re.compile(rf"{_NUMBER},{_NUMBER},{_NUMBER}")
 _BOTH = "the model's card; docs/efficiency.md, MFU and HFU"
 
 
@@ -77,36 +75,25 @@ def given_peaks(text: str | None) -> dict[str, float]:
     found = {}
     for part in text.split(",") if text is not None else ():
         match = _VALUE.fullmatch(part)
-        value = _positive(match["value"]) if match else None
-        if not match or not value:
+        if not match or not float(match[2]):
             raise ConfigError(
                 f"{part.strip()!r} in --gpu-peak is no peak.",
                 hint="Write FORMAT=TFLOP/s or memory=GB/s: bf16=989,memory=3350.",
             )
-        found[match["name"]] = value
+        found[match[1]] = float(match[2])
     return found
 
 
 def _attention_of(text: str | None) -> tuple[float, float, float]:
     if text is None:
         return 0.0, 0.0, 0.0
-    values = [_positive(part) for part in text.split(",")]
-    match values:
-        case [float(n_layers), float(width), float(length)]:
-            return n_layers, width, length
-        case _:
-            raise ConfigError(
-                f"{text!r} in --attention is not LAYERS,WIDTH,LENGTH.",
-                hint="For example 32,4096,2048: layers, width of a layer, length of a sequence.",
-            )
-
-
-def _positive(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 < value < float("inf") else None
+    match = _MODEL.fullmatch(text)
+    if not match or not all(map(float, match.groups())):
+        raise ConfigError(
+            f"{text!r} in --attention is not LAYERS,WIDTH,LENGTH.",
+            hint="For example 32,4096,2048: layers, width of a layer, length of a sequence.",
+        )
+    return float(match[1]), float(match[2]), float(match[3])
 
 
 def peaks_of(gpu: Gpu, given: str | None) -> GpuPeak | None:
@@ -117,16 +104,7 @@ def peaks_of(gpu: Gpu, given: str | None) -> GpuPeak | None:
         return found
     values = given_peaks(given)
     memory = values.pop("memory", None)
-    base = found or GpuPeak(
-        name=name or "GPU",
-        flops_per_s={},
-        memory_bytes_per_s=None,
-        n_multiprocessors=n_multiprocessors,
-        boost_hz=None,
-        source="",
-        has_one_source=False,
-        remark="",
-    )
+    base = found or GpuPeak(name=name or "GPU")
     return replace(
         base,
         flops_per_s={**base.flops_per_s, **{kind: value * 1e12 for kind, value in values.items()}},
@@ -146,8 +124,10 @@ def sources(peaks: Mapping[str, GpuPeak | None]) -> str:
     parts = []
     for name, peak in sorted(peaks.items()):
         if peak is None:
+            is_part = peak_of(name.partition(" MIG ")[0]) is not None
+            why = "has not the multiprocessors of its row" if is_part else "is not"
             parts.append(
-                f"{name or 'The GPU'} is not in the table of peaks, so shares of its peak are not "
+                f"{name or 'The GPU'} {why} in the table of peaks, so shares of its peak are not "
                 "given; --gpu-peak bf16=989,memory=3350 gives them (dense, TFLOP/s and GB/s)."
             )
             continue

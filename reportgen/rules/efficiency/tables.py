@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from math import ceil, prod
 
 from reportgen.facts.operator_flops import COUNTED, WorkClass
-from reportgen.facts.operator_work import OperatorKey, OperatorSums
+from reportgen.facts.operator_work import Gpu, OperatorKey, OperatorSums
 from reportgen.rules import kit
 from reportgen.rules.efficiency.measure import RankWork
-from reportgen.rules.efficiency.params import Gpu, Params, peak_flops, peaks_of, sources
+from reportgen.rules.efficiency.params import Params, peak_flops, peaks_of, sources
 from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 CLASSES, OPERATORS, PEAK_BANDS, ROOFLINE = "classes", "operators", "peak_bands", "roofline"
 BEYOND_PCT = 105.0
 """An operator faster than this is not what the trace says: 5 % for clocks above the boost clock."""
+BEYOND = "faster than the peak"
 NO_FLOPS = "no FLOPs known"
 _BANDS = (80, 60, 40, 20, 0)
 TOLD_FROM_PCT = 5.0
@@ -22,6 +25,11 @@ TOLD_FROM_PCT = 5.0
 _THIN = 128
 """Rows or columns of a product below this leave multiprocessors without a tile: tiles of cuBLAS
 have 64 to 256 of each."""
+_FULL_RATIO = 0.75
+"""Tiles that fill less of their rounds over the multiprocessors slow a product down noticeably;
+lower: fewer products are told. Source: NVIDIA, Matrix Multiplication Background, Wave Quantization.
+"""
+_SCORES = re.compile(r"\[([\d,]+),(\d+),(\d+)\]")
 LEAST_KNOWN_PCT = 90.0
 """Where operations of less of the time of products, convolutions and attention are known, MFU would
 be far too low and is not given; shares of a class say how much of its time is known. Chosen: a
@@ -33,6 +41,15 @@ def _per_s(amount: float | None, time_ns: int, limit: float = 1.0) -> float | No
     return amount / time_ns * NS_PER_S / limit if amount and time_ns else None
 
 
+def _bound_ns(row: BySize) -> float | None:
+    """Return the least time for operations and bytes; of a counted operator not for bytes alone."""
+    if row.key.work is not None and row.pct_of_peak is None:
+        return None
+    limits = ((row.flops, row.peak), (row.least_bytes, row.bandwidth))
+    bounds = [amount / limit for amount, limit in limits if amount and limit]
+    return max(bounds) * NS_PER_S if bounds else None
+
+
 @kit.row
 class BySize:
     """All calls of one operator with inputs of one size and format on one kind of GPU.
@@ -41,21 +58,18 @@ class BySize:
     where they are not known.
     """
 
-    work_class: str
-    precision: str
+    key: OperatorKey
+    sums: OperatorSums
     flops: int | None
     least_bytes: int | None
     peak: float | None
     bandwidth: float | None
-    is_beyond: bool
-    operator: str = kit.col()
-    input_dims: str = kit.col()
+    operator: str = kit.derived(lambda row: row.key.operator)
+    input_dims: str = kit.derived(lambda row: row.key.input_dims)
     format: str = kit.col()
-    n_calls: int = kit.col(name="count")
-    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
-    gflop_per_call: float | None = kit.derived(
-        lambda row: None if row.flops is None else row.flops / row.n_calls / 1e9
-    )
+    n_calls: int = kit.derived(lambda row: row.sums.n_calls, name="count")
+    time_ns: int = kit.derived(lambda row: row.sums.time_ns, "us", name="time_us", per=NS_PER_US)
+    gflop_per_call: float | None = kit.derived(lambda row: row.flops and row.key.flops / 1e9)
     tflops_per_s: float | None = kit.derived(
         lambda row: _per_s(row.flops, row.time_ns, 1e12), "TFLOP/s"
     )
@@ -68,7 +82,7 @@ class BySize:
     pct_of_bandwidth: float | None = kit.derived(
         lambda row: row.bandwidth and _per_s(row.least_bytes, row.time_ns, row.bandwidth / 100), "%"
     )
-    bound_ns: float | None = kit.col("us", name="bound_us", per=NS_PER_US)
+    bound_ns: float | None = kit.derived(_bound_ns, "us", name="bound_us", per=NS_PER_US)
     headroom_ns: float | None = kit.derived(
         lambda row: None if row.bound_ns is None else row.time_ns - row.bound_ns,
         "us",
@@ -90,7 +104,7 @@ class Dot:
     """Columns of a ``BySize`` on the roofline; limits of its format on its GPU."""
 
     name: str = kit.derived(lambda row: f"{row.operator} {row.input_dims.partition(',[]')[0]}")
-    work_class: str = kit.col(name="group")
+    work_class: str = kit.derived(lambda row: row.key.work_class, name="group")
     format: str = kit.col()
     flop_per_byte: float = kit.derived(lambda row: row.flops / row.least_bytes, "FLOP/B")
     tflops_per_s: float = kit.col("TFLOP/s")
@@ -118,66 +132,91 @@ class OfClass:
 
 def operator_rows(job: RankWork, params: Params) -> list[BySize]:
     """Return a row for each operator, size, format and kind of GPU, by time."""
-    has_kinds = len({(key.gpu, key.multiprocessors) for key in job.work}) > 1
+    has_kinds = len({key.gpu for key in job.work}) > 1
     rows = [_row(key, sums, params, has_kinds=has_kinds) for key, sums in job.work.items()]
-    return sorted(rows, key=lambda row: (-row.time_ns, row.operator, row.input_dims, row.precision))
+    return sorted(rows, key=lambda row: (-row.time_ns, row.operator, row.input_dims, row.format))
 
 
 def _row(key: OperatorKey, sums: OperatorSums, params: Params, *, has_kinds: bool) -> BySize:
-    peak = peaks_of((key.gpu, key.multiprocessors), params.gpu_peak)
+    peak = peaks_of(key.gpu, params.gpu_peak)
     flops = None if key.flops is None else key.flops * sums.n_calls
-    least_bytes = key.least_bytes * sums.n_calls if key.least_bytes else None
-    most, bandwidth = peak_flops(peak, key.precision), peak.memory_bytes_per_s if peak else None
-    share = _per_s(flops, sums.time_ns, most / 100) if most else None
-    is_beyond = share is not None and share > BEYOND_PCT
-    if is_beyond:
-        flops = share = None
-    bounds = [
-        amount / limit
-        for amount, limit in ((flops, most), (least_bytes, bandwidth))
-        if amount and limit
-    ]
-    # A product whose format has no peak here is not bounded by its bytes alone.
-    is_bounded = bool(bounds) and (key.work is None or share is not None)
-    bound_ns = max(bounds) * NS_PER_S if is_bounded else None
+    most = peak_flops(peak, key.precision)
+    share_pct = _per_s(flops, sums.time_ns, most / 100) if most else None
+    is_beyond = share_pct is not None and share_pct > BEYOND_PCT
     return BySize(
-        work_class=key.work_class.value,
-        operator=key.operator,
-        input_dims=key.input_dims,
-        precision=key.precision.value,
-        format=f"{key.precision.value} on {key.gpu}" if has_kinds else key.precision.value,
-        n_calls=sums.n_calls,
-        time_ns=sums.time_ns,
-        flops=flops,
-        least_bytes=least_bytes,
+        key=key,
+        sums=sums,
+        format=f"{key.precision} on {key.gpu[0]}" if has_kinds else key.precision,
+        flops=None if is_beyond else flops,
+        least_bytes=key.least_bytes * sums.n_calls if key.least_bytes else None,
         peak=most,
-        bandwidth=bandwidth,
-        bound_ns=bound_ns,
-        reason="faster than the peak" if is_beyond else _reason(key, share),
-        is_beyond=is_beyond,
+        bandwidth=peak.memory_bytes_per_s if peak else None,
+        reason=BEYOND if is_beyond else _reason(key) if share_pct is not None else "",
     )
 
 
-def _reason(key: OperatorKey, share_pct: float | None) -> str:
-    """Return why a matrix product may be far from the peak, by its sizes and format."""
-    product = key.work.product if key.work else ()
-    if share_pct is None or not product:
+def _reason(key: OperatorKey) -> str:
+    """Return why a matrix product may be far from the peak, by its sizes, format and tiles."""
+    if not key.product:
         return ""
-    m, n, k = product
     if key.precision == "FP32":
         return "FP32 without TF32"
-    unaligned = [name for name, size in (("N", n), ("K", k)) if size % 8]
+    named = dict(zip("MNK", key.product, strict=True))
+    unaligned = [name for name in "NK" if named[name] % 8]
     if unaligned:
         return f"{' and '.join(unaligned)} not a multiple of 8"
-    thin = [name for name, size in (("M", m), ("N", n), ("K", k)) if size < _THIN]
-    return f"thin: {' and '.join(thin)} below {_THIN}" if thin else ""
+    thin = [name for name, size in named.items() if size < _THIN]
+    if thin:
+        return f"thin: {' and '.join(thin)} below {_THIN}"
+    filled = _filled_ratio(key)
+    if filled is None or filled >= _FULL_RATIO:
+        return ""
+    return write("tiles fill the GPU to {pct:pct} (wave quantization)", pct=100 * filled)
+
+
+def _n_batches(key: OperatorKey) -> int:
+    return (key.flops or 0) // (2 * prod(key.product))
+
+
+def _filled_ratio(key: OperatorKey) -> float | None:
+    """Return how full the rounds are in which multiprocessors compute the tiles of a product."""
+    if key.tile is None or not key.gpu[1]:
+        return None
+    n_tiles = [
+        _n_batches(key) * ceil(key.product[0] / rows) * ceil(key.product[1] / columns)
+        for rows, columns in (key.tile, key.tile[::-1])
+    ]
+    return max(tiles / (ceil(tiles / key.gpu[1]) * key.gpu[1]) for tiles in n_tiles)
+
+
+def unfused_attention(rows: Sequence[BySize]) -> tuple[list[BySize], list[BySize]]:
+    """Return what attention that writes its scores to memory does on them, and its products.
+
+    Scores are (batch and heads, queries, keys): one product of batches makes them, a softmax reads
+    them, another product multiplies them with the values.
+    """
+    for softmax in rows:
+        scores = _SCORES.match(softmax.input_dims) if "softmax" in softmax.operator else None
+        if scores is None:
+            continue
+        n_batches, q, k = prod(map(int, scores[1].split(","))), int(scores[2]), int(scores[3])
+        products = [row for row in rows if row.key.product and _n_batches(row.key) == n_batches]
+        sizes = {row.key.product for row in products}
+        if {(q, k)} & {size[:2] for size in sizes} and {(q, k)} & {size[::2] for size in sizes}:
+            of_scores = [row for row in rows if row.input_dims.startswith(scores[0])]
+            return [row for row in of_scores if row.key.work is None], [
+                row
+                for row in products
+                if {q, k} in ({*row.key.product[:2]}, {*row.key.product[::2]})
+            ]
+    return [], []
 
 
 def class_rows(rows: Sequence[BySize], every_ns: int) -> list[OfClass]:
     """Return a row for each class, most time first."""
     groups: dict[str, list[BySize]] = {}
     for row in rows:
-        groups.setdefault(row.work_class, []).append(row)
+        groups.setdefault(row.key.work_class, []).append(row)
     found = [_of_class(name, group, every_ns) for name, group in groups.items()]
     return sorted(found, key=lambda row: (-row.time_ns, row.work_class))
 
@@ -212,10 +251,9 @@ def _mean(rows: Iterable[BySize], name: str) -> float | None:
     return total / spent_ns
 
 
-def coverage_pct(job: RankWork) -> float:
+def coverage_pct(rows: Sequence[BySize], every_ns: int) -> float:
     """Return the share of kernel time whose operations are counted."""
-    known_ns = sum(sums.time_ns for key, sums in job.work.items() if key.flops is not None)
-    return pct_of(known_ns, job.kernel_ns)
+    return pct_of(sum(row.time_ns for row in rows if row.flops is not None), every_ns)
 
 
 def by_peak(rows: Sequence[BySize], every_ns: int) -> list[tuple[str, int]]:
@@ -250,7 +288,7 @@ def how_fast(rows: Sequence[BySize], every_ns: int) -> str:
 
 def roofs_text(job: RankWork, params: Params) -> str:
     """Return the sentences on the peaks that were used."""
-    gpus = {(key.gpu, key.multiprocessors) for key in job.work}
+    gpus = {key.gpu for key in job.work}
     return sources({gpu[0]: peaks_of(gpu, params.gpu_peak) for gpu in gpus})
 
 
@@ -266,19 +304,22 @@ class Utilization:
     hfu_pct: float | None = kit.col("%")
 
 
-def utilization_of(job: RankWork, n_ranks: int, params: Params) -> list[Utilization]:
+def utilization_of(
+    job: RankWork, rows: Sequence[BySize], n_ranks: int, params: Params
+) -> list[Utilization]:
     """Return a row for each kind of GPU that has steps with known operations.
 
     What the sizes of inputs say comes first, then what the number of parameters says.
     """
-    is_counted = known_of_products_pct(job) >= LEAST_KNOWN_PCT
+    counted = [row for row in rows if row.key.has_operator and row.key.work_class in COUNTED]
+    is_counted = coverage_pct(counted, sum(row.time_ns for row in counted)) >= LEAST_KNOWN_PCT
     kinds = [gpu for gpu, step_ns in sorted(job.step_ns.items(), key=str) if step_ns]
-    counted = [_row_of_sizes(gpu, job, params) for gpu in kinds] if is_counted else []
-    rows = [row for row in counted if row.tflop or row.hfu_pct]
+    by_size = [_row_of_sizes(gpu, job, rows) for gpu in kinds] if is_counted else []
+    found = [row for row in by_size if row.tflop or row.hfu_pct]
     if params.flops_per_step is not None:
         of_rank = params.flops_per_step / (job.world_size or n_ranks)
-        rows += [_row_of_model(gpu, job, of_rank, params) for gpu in kinds]
-    return rows
+        found += [_row_of_model(gpu, job, of_rank, params) for gpu in kinds]
+    return found
 
 
 def _row_of_model(gpu: Gpu, job: RankWork, flops_of_rank: float, params: Params) -> Utilization:
@@ -295,33 +336,21 @@ def _row_of_model(gpu: Gpu, job: RankWork, flops_of_rank: float, params: Params)
     )
 
 
-def known_of_products_pct(job: RankWork) -> float:
-    """Return for how much of the time of products, convolutions and attention FLOPs are known."""
-    sums = [
-        (key.flops is not None, sums.time_ns)
-        for key, sums in job.work.items()
-        if key.has_operator and key.work_class in COUNTED
-    ]
-    return pct_of(sum(ns for is_known, ns in sums if is_known), sum(ns for _, ns in sums))
+def _row_of_sizes(gpu: Gpu, job: RankWork, rows: Sequence[BySize]) -> Utilization:
+    known = [row for row in rows if row.key.gpu == gpu and row.flops is not None]
+    in_steps = [(row.key.flops or 0) * row.sums.n_in_steps for row in known]
+    again = [(row.key.flops or 0) * row.sums.n_again for row in known]
+    has_peaks = all(row.peak or not row.sums.n_in_steps for row in known)
 
+    def share_pct(flops: Sequence[int]) -> float | None:
+        ideal_s = sum(n / row.peak for n, row in zip(flops, known, strict=True) if row.peak)
+        return 100 * ideal_s * NS_PER_S / job.step_ns[gpu] if has_peaks else None
 
-def _row_of_sizes(gpu: Gpu, job: RankWork, params: Params) -> Utilization:
-    peak = peaks_of(gpu, params.gpu_peak)
-    step_ns, flops, ideal_s, again_s, is_known = job.step_ns[gpu], 0, 0.0, 0.0, True
-    for key, sums in job.work.items():
-        if (key.gpu, key.multiprocessors) != gpu or key.flops is None:
-            continue
-        most = peak_flops(peak, key.precision)
-        flops += key.flops * sums.n_in_steps
-        is_known &= most is not None or not sums.n_in_steps
-        ideal_s += key.flops * sums.n_in_steps / (most or float("inf"))
-        again_s += key.flops * sums.n_again / (most or float("inf"))
-    share = None if not is_known else 100 * NS_PER_S / step_ns
     return Utilization(
         gpu=gpu[0],
         counted_by="sizes of inputs",
-        step_ns=step_ns,
-        tflop=flops / 1e12,
-        mfu_pct=None if share is None else ideal_s * share,
-        hfu_pct=None if share is None else (ideal_s + again_s) * share,
+        step_ns=job.step_ns[gpu],
+        tflop=sum(in_steps) / 1e12,
+        mfu_pct=share_pct(in_steps),
+        hfu_pct=share_pct([*map(sum, zip(in_steps, again, strict=True))]),
     )
