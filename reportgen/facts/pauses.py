@@ -11,36 +11,33 @@ either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import groupby
 
 import numpy as np
 
 from reportgen.arrays import Counts, Instants, Integers, Mask
-from reportgen.facts.intervals import NONE, Union, clip, covered_each, join, minus, union_of
+from reportgen.facts.intervals import (
+    NONE,
+    NOTHING,
+    Union,
+    clip,
+    covered_each,
+    join,
+    minus,
+    union_of,
+)
 from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.samples import tick_lengths_ns, unrecorded_ns
-from reportgen.facts.slow_steps import STOPS_CYCLES, SlowSteps, slow_steps_of
+from reportgen.facts.slow_steps import HANDFUL, OVER_TAIL, SlowSteps, slow_steps_of, tail_of
 from reportgen.facts.step_times import step_times_of
-from reportgen.facts.steps import WARM_UP_STEPS, PhaseSteps
+from reportgen.facts.steps import WARM_UP_STEPS
 from reportgen.facts.usage import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, at_work, in_use
 from reportgen.merging import merge, merged
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable, SystemTable
-from reportgen.profile.memo import fact
 from reportgen.units import NS_PER_S
 
-OVER_TAIL = 4.0
-"""A pause exceeds the usual by four times as much as the tail does. Of log-normal lengths that
-scatter by half of their mean, not one in 100,000 does."""
-RARE_RATIO = 0.01
-RARE_COUNT = 10
-"""The tail begins where one length of a hundred is longer, or ten of all: lengths that occur more
-often are no exception but slow steps; StepOutlier also counts ten or more."""
-OF_LONGEST_RATIO = 0.1
-"""A stop that costs less than a tenth of the longest is not what a reader looks for."""
-HANDFUL = 3
-"""More long steps, or times between steps, than a few are a matter of StepOutlier; GPUs that idle
-more often swing between work and rest."""
 LEAST_IDLE_NS = 5 * NS_PER_S
 """Idle stretches of some seconds occur whenever data come late, at every checkpoint and log."""
 LEAST_RUNS = 10
@@ -86,17 +83,16 @@ class Pauses:
         return Pauses(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
 
 
-def _a_few(
+def _pauses(
     start_ns: Instants,
     end_ns: Instants,
     *,
     usual_ns: float,
     step: Integers | int = NO_STEP,
-    phase: Integers | int = NONE,
+    phase: int = NONE,
     is_between: bool = False,
 ) -> Pauses:
-    """Return the longest if they are few; many alike are no exception."""
-    pauses = Pauses(
+    return Pauses(
         start_ns=start_ns,
         end_ns=end_ns,
         usual_ns=np.full(start_ns.size, int(usual_ns)),
@@ -104,15 +100,9 @@ def _a_few(
         step=np.broadcast_to(step, start_ns.shape),
         phase=np.broadcast_to(phase, start_ns.shape),
     )
-    longest = pauses.where(pauses.lost_ns >= OF_LONGEST_RATIO * pauses.lost_ns.max(initial=0))
-    return longest.where(slice(None if longest.n_pauses <= HANDFUL else 0))
 
 
-def _usual_and_tail_ns(length_ns: Integers) -> tuple[float, float]:
-    """Return the median of (n,) lengths, n >= 1, and the length at which their tail begins."""
-    rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
-    tail_ns = np.quantile(length_ns, 1 - rare, method="lower")
-    return float(np.median(length_ns)), float(tail_ns)
+_NONE = _pauses(NOTHING.start_ns, NOTHING.end_ns, usual_ns=0)
 
 
 # Workers with steps
@@ -141,105 +131,58 @@ class WorkerPauses:
     is_partial: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Steps:
-    """All steps of a worker in order of time; ``phase`` is the place of each step's phase."""
-
-    phases: tuple[SlowSteps, ...]
-    start_ns: Instants
-    end_ns: Instants
-    next_ns: Instants
-    step: Integers
-    phase: Integers
-    in_rhythm: Mask
-
-
-@fact
 def pauses_of_workers(part: NodeProfile, *, least_steps: int) -> tuple[WorkerPauses, ...]:
     """Return when each worker of a node paused; phases with fewer steps are not known enough."""
-    workers: dict[str, list[SlowSteps]] = {}
-    for times in step_times_of(part.spans):
-        workers.setdefault(times.steps.worker, []).append(slow_steps_of(times))
+    every = [slow_steps_of(times) for times in step_times_of(part.spans)]
     gone = union_of(*unrecorded_ns(part.system, part.spans))
     return tuple(
-        _of_worker(_joined(phases), gone, part.spans, least_steps) for phases in workers.values()
+        _of_worker(tuple(phases), gone, part.spans, least_steps)
+        for _, phases in groupby(every, key=lambda slow: slow.times.steps.worker)
     )
 
 
-def _joined(phases: Sequence[SlowSteps]) -> _Steps:
-    steps = [slow.times.steps for slow in phases]
-    codes = np.repeat(np.arange(len(phases)), [phase.n_steps for phase in steps])
-    in_rhythm = np.concatenate([slow.in_rhythm for slow in phases])
-    columns = {
-        name: np.concatenate([getattr(phase, name) for phase in steps])
-        for name in ("start_ns", "end_ns", "next_ns", "step")
-    }
-    order = np.argsort(columns["start_ns"], kind="stable")
-    ordered = {name: values[order] for name, values in columns.items()}
-    return _Steps(phases=tuple(phases), phase=codes[order], in_rhythm=in_rhythm[order], **ordered)
-
-
-def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -> WorkerPauses:
-    main = max((slow.times.steps for slow in every.phases), key=lambda steps: steps.n_steps)
-    parts = [
-        _of_phase(slow, code)
-        for code, slow in enumerate(every.phases)
-        if slow.times.steps.n_steps >= least_steps
-    ]
-    parts.append(_long_gaps(every, main, is_known=main.n_steps >= least_steps))
-    pauses = merge(parts)
-    pauses = pauses.where(np.argsort(pauses.start_ns, kind="stable"))
-    is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
+def _of_worker(
+    phases: Sequence[SlowSteps], gone: Union, spans: SpanTable, least_steps: int
+) -> WorkerPauses:
+    main = max((slow.times.steps for slow in phases), key=lambda steps: steps.n_steps)
+    known = [(code, slow) for code, slow in enumerate(phases) if slow.n_steps >= least_steps]
+    found = merge([_NONE, *(each for code, slow in known for each in _of_phase(slow, code))])
+    found = found.where(np.argsort(found.start_ns, kind="stable"))
+    is_gone = 2 * covered_each(gone, found.start_ns, found.end_ns) > found.length_ns
     of_worker = spans.where(spans.worker == spans.workers.index(main.worker))
-    is_gone |= loads_as_usual(of_worker, pauses.start_ns, pauses.end_ns)
-    pauses = pauses.where(~is_gone)
-    rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
-    ordinary = np.delete(np.arange(every.start_ns.size), rows)
-    first_ns, last_ns = int(every.start_ns[0]), int(every.end_ns.max())
-    whole = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
+    is_gone |= loads_as_usual(of_worker, found.start_ns, found.end_ns)
+    whole = [(slow.times.steps.start_ns, slow.times.steps.next_ns) for slow in phases]
+    all_steps = union_of(*map(np.concatenate, zip(*whole, strict=True)))
+    first_ns, last_ns = int(all_steps.start_ns[0]), int(all_steps.end_ns[-1])
+    span = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
     lost = clip(minus(gone, main.skipped), first_ns, last_ns)
     return WorkerPauses(
         worker=main.worker,
         n_steps=main.n_steps,
         loop_ns=main.loop_ns - lost.length_ns,
-        phases=tuple(slow.times.steps.phase for slow in every.phases),
-        pauses=pauses,
-        ordinary=union_of(every.start_ns[ordinary], every.next_ns[ordinary]),
-        recorded=minus(whole, main.skipped),
+        phases=tuple(slow.times.steps.phase for slow in phases),
+        pauses=found.where(~is_gone),
+        ordinary=minus(all_steps, union_of(found.start_ns, found.end_ns)),
+        recorded=minus(span, main.skipped),
         is_partial=main.skipped.length_ns > 0 or int(main.number[0]) > WARM_UP_STEPS,
     )
 
 
-def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
-    """Return which of (n,) lengths, n >= 1, are far out of the usual; cycles are the scale."""
-    usual_ns, tail_ns = _usual_and_tail_ns(length_ns)
-    limit_ns, least_ns = STOPS_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * (tail_ns - usual_ns)
-    return np.asarray(length_ns - usual_ns > max(limit_ns, least_ns))
-
-
-def _of_phase(slow: SlowSteps, code: int) -> Pauses:
-    """Return the steps of a phase that are pauses: a few that stand out, outside of rhythms."""
+def _of_phase(slow: SlowSteps, code: int) -> Iterator[Pauses]:
+    """Yield the steps of a phase that are pauses, and the times behind them that are."""
     steps = slow.times.steps
-    is_free = (np.arange(steps.n_steps) >= WARM_UP_STEPS) & ~slow.in_rhythm
-    long = steps.where(is_free & _stands_out(steps.duration_ns, steps.cycle_ns))
-    usual_ns = float(np.median(steps.duration_ns))
-    return _a_few(long.start_ns, long.end_ns, usual_ns=usual_ns, step=long.step, phase=code)
-
-
-def _long_gaps(every: _Steps, main: PhaseSteps, *, is_known: bool) -> Pauses:
-    """Return the stops between the steps of any phase; none where these are not known enough."""
-    gap_ns = every.next_ns - every.end_ns
-    is_long = _stands_out(gap_ns, main.cycle_ns) & ~every.in_rhythm
-    is_long[:1] = False
-    rows = np.flatnonzero(is_long & is_known)
-    return _a_few(
-        every.end_ns[rows],
-        every.next_ns[rows],
-        usual_ns=float(np.median(gap_ns)),
-        step=every.step[rows],
-        phase=every.phase[rows],
-        is_between=True,
-    )
+    edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
+    for is_between, is_pause in ((False, slow.is_pause_step), (True, slow.is_pause_between)):
+        start_ns, end_ns = edges_ns[is_between : is_between + 2]
+        usual_ns = float(np.median(end_ns - start_ns))
+        yield _pauses(
+            start_ns[is_pause],
+            end_ns[is_pause],
+            usual_ns=usual_ns,
+            is_between=is_between,
+            step=steps.step[is_pause],
+            phase=code,
+        )
 
 
 # GPUs, or cores, where no steps were recorded
@@ -322,6 +265,7 @@ def _idle_pauses(idle: Union) -> Pauses:
     length_ns = idle.end_ns - idle.start_ns
     usual_ns = tail_ns = 0.0
     if length_ns.size >= LEAST_RUNS:
-        usual_ns, tail_ns = _usual_and_tail_ns(length_ns)
+        usual_ns, tail_ns = float(np.median(length_ns)), tail_of(length_ns)
     rows = np.flatnonzero(length_ns > max(LEAST_IDLE_NS, OVER_TAIL * tail_ns))
-    return _a_few(idle.start_ns[rows], idle.end_ns[rows], usual_ns=usual_ns)
+    rows = rows[: rows.size if rows.size <= HANDFUL else 0]
+    return _pauses(idle.start_ns[rows], idle.end_ns[rows], usual_ns=usual_ns)

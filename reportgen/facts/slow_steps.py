@@ -1,8 +1,8 @@
 """Slow steps and slow times between steps: by how much each exceeds those around it, and why.
 
 The excess is measured once. What recurs at equal distances is a rhythm; a few stops that stand far
-out of the rest are pauses (``reportgen.facts.pauses``); a length that grows is a slowdown
-(``reportgen.facts.step_times``); all other slow steps come at random.
+out of the rest are pauses; a length that grows is a slowdown (``reportgen.facts.step_times``); all
+other slow steps come at random.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reportgen.facts.rhythm import (
 )
 from reportgen.facts.step_times import StepTimes
 from reportgen.facts.steps import WARM_UP_STEPS, PhaseSteps
-from reportgen.facts.trend import excess_of
+from reportgen.facts.trend import excess_of, usual_of
 from reportgen.merging import rows_between
 from reportgen.profile.memo import fact
 from reportgen.units import NS_PER_S
@@ -39,6 +39,15 @@ between all of them."""
 STOPS_CYCLES = 5.0
 """A stop costs five usual cycles: the noise of hardware and of unequal batches stays below. Stops
 are also searched for a rhythm alone, so that many cheap slow cycles do not hide a few dear ones."""
+OVER_TAIL = 4.0
+"""A pause exceeds the usual by four times as much as the tail does. Of log-normal lengths that
+scatter by half of their mean, not one in 100,000 does."""
+RARE_RATIO = 0.01
+RARE_COUNT = 10
+"""The tail begins where one length of a hundred is longer, or ten of all: lengths that occur more
+often are no exception but slow steps; StepOutlier also counts ten or more."""
+HANDFUL = 3
+"""More long steps, or times between steps, than a few come at random and are no pauses."""
 TAIL_RATIO = 2.0
 """Slow ones are the tail of lengths that scatter, as of batches of unequal size, where twice as
 many lie just below them: half as far above the usual length as the least of them, or farther."""
@@ -100,6 +109,7 @@ class SlowSteps:
         is_slow_step, is_slow_between: (n,) which of them are slow; the first steps of a phase
             compile, tune and allocate, and are none of the slow ones.
         events: the slow cycles, waits included; ``rhythms`` are those of them that recur.
+        is_pause_step, is_pause_between: (n,) which are pauses, waits included.
     """
 
     times: StepTimes
@@ -109,6 +119,13 @@ class SlowSteps:
     is_slow_between: Mask
     events: Events
     rhythms: tuple[Recurrence, ...]
+    is_pause_step: Mask
+    is_pause_between: Mask
+
+    @property
+    def n_steps(self) -> int:
+        """Return how many steps there are."""
+        return self.times.steps.n_steps
 
     @property
     def in_rhythm(self) -> Mask:
@@ -120,16 +137,17 @@ class SlowSteps:
 
     @property
     def is_random_between(self) -> Mask:
-        """Return (n,) which times between steps are slow, in no rhythm, and not at the start."""
+        """Return (n,) which times between steps come at random, none at the start."""
         least_ns = SLOW_FROM_RATIO * float(np.median(self.times.steps.cycle_ns))
         is_late = np.arange(self.is_slow_between.size) >= WARM_UP_STEPS
         is_long = self.is_slow_between & (self.between_excess_ns > least_ns)
-        return self._apart(is_long & is_late, self.between_excess_ns)
+        is_random = self._apart(is_long & is_late, self.between_excess_ns)
+        return is_random & ~self.is_pause_between
 
     @property
     def is_random_step(self) -> Mask:
-        """Return (n,) which steps are slow, and in no rhythm."""
-        return self._apart(self.is_slow_step, self.step_excess_ns)
+        """Return (n,) which steps are slow at random."""
+        return self._apart(self.is_slow_step, self.step_excess_ns) & ~self.is_pause_step
 
     def _apart(self, is_slow: Mask, excess_ns: Floats) -> Mask:
         """Return which are slow, in no rhythm, and not the tail of lengths that scatter."""
@@ -151,6 +169,10 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
     between_excess_ns, is_slow_between = excess_of(between_ns, least_ratio=LONGER_RATIO)
     events = _events(*excess_of(steps.cycle_ns.astype(np.float64)))
     parts = ((between_excess_ns, is_slow_between), (step_excess_ns, is_slow_step & is_late))
+    rhythms = _recurrences_of(times, events, parts)
+    is_free = is_late.copy()
+    for rhythm in rhythms:
+        is_free[rhythm.events.cycles] = False
     return SlowSteps(
         times=times,
         step_excess_ns=step_excess_ns,
@@ -158,8 +180,24 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
         is_slow_step=is_slow_step & is_late,
         is_slow_between=is_slow_between,
         events=events,
-        rhythms=_recurrences_of(times, events, parts),
+        rhythms=rhythms,
+        is_pause_step=_pauses(steps.duration_ns, steps, is_free),
+        is_pause_between=_pauses(steps.next_ns - steps.end_ns, steps, is_free),
     )
+
+
+def _pauses(length_ns: Integers, steps: PhaseSteps, is_free: Mask) -> Mask:
+    """Return which of (n,) lengths are pauses: a few stops that exceed the tail of the others."""
+    excess_ns = length_ns - usual_of(length_ns.astype(np.float64))
+    least_ns = STOPS_CYCLES * float(np.median(steps.cycle_ns))
+    is_pause = is_free & (excess_ns > max(least_ns, OVER_TAIL * tail_of(excess_ns)))
+    return np.asarray(is_pause & (is_pause.sum() <= HANDFUL))
+
+
+def tail_of(values: Floats | Integers) -> float:
+    """Return where the tail of (n,) values begins, n >= 1."""
+    rare = max(RARE_RATIO, min(RARE_COUNT / values.size, 0.5))
+    return float(np.quantile(values, 1 - rare, method="lower"))
 
 
 def _events(excess_ns: Floats, is_slow: Mask) -> Events:

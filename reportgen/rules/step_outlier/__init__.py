@@ -12,8 +12,7 @@ from reportgen import results
 from reportgen.facts.contrast import WorkKind
 from reportgen.facts.intervals import Union, clip, overlap_ns
 from reportgen.facts.loader import MOSTLY_RATIO, is_waiting
-from reportgen.facts.pauses import HANDFUL
-from reportgen.facts.slow_steps import LONGER_RATIO, SLOW_FROM_RATIO
+from reportgen.facts.slow_steps import HANDFUL, LONGER_RATIO, SLOW_FROM_RATIO
 from reportgen.facts.step_times import N_BLOCKS, Slowdown
 from reportgen.results import Finding, Place, TimelineTrack, Track
 from reportgen.rules import contrast, kit

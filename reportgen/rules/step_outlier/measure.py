@@ -13,7 +13,6 @@ from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, fun
 from reportgen.facts.contrast import WindowContents, contrast_of
 from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overlaps_any, union_of
 from reportgen.facts.loader import NodeWaits, long_waits_of, waits_of
-from reportgen.facts.pauses import pauses_of_workers
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import mean_of_present, minutes_of, sum_of
 from reportgen.facts.slow_steps import SlowSteps, slow_steps_of
@@ -34,8 +33,6 @@ MODES = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")
 MOST_MEDIAN_OUTLIERS = 2_000
 MOST_STEP_MARKS = 400
 """More step numbers than this have no room on a time axis."""
-LEAST_OF_PAUSES = 20
-"""With fewer steps of a phase no pause is known (``LongPause.min_steps``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,18 +330,13 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
 def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
     """Yield the slow steps of a phase that come at random, and the slow times between them."""
     times, steps = slow.times, slow.times.steps
-    pauses = pauses_of_workers(part, least_steps=LEAST_OF_PAUSES)
-    own_pauses = next(found.pauses for found in pauses if found.worker == steps.worker)
     edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
     kinds = (
-        (slow.is_random_step, slow.step_excess_ns, times.own_ns),
-        (slow.is_random_between, slow.between_excess_ns, times.rest_ns),
+        (slow.is_random_step, slow.is_slow_step, slow.step_excess_ns, times.own_ns),
+        (slow.is_random_between, slow.is_slow_between, slow.between_excess_ns, times.rest_ns),
     )
-    for is_between, (is_slow, excess_ns, length_ns) in zip((False, True), kinds, strict=True):
+    for is_between, (is_random, is_slow, excess_ns, length_ns) in enumerate(kinds):
         start_ns, end_ns = edges_ns[is_between : is_between + 2]
-        is_random = is_slow & ~np.isin(
-            start_ns, own_pauses.start_ns[own_pauses.is_between == is_between]
-        )
         if not is_random.any():
             continue
         rows, others = np.flatnonzero(is_random), np.flatnonzero(~is_slow)
@@ -361,7 +353,7 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
         yield RandomSlow(
             worker=steps.worker,
             word=phase_word(steps.phase),
-            is_between=is_between,
+            is_between=bool(is_between),
             n_steps=steps.n_steps,
             steps=tuple(steps.number[rows].tolist()),
             usual_ns=usual_ns,
