@@ -14,6 +14,7 @@ import numpy as np
 from reportgen.arrays import Floats, Integers
 from reportgen.facts.samples import least_pause_ns, mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
+from reportgen.gpu_peaks import GpuPeak, peak_of
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.monitoring import STEP_COUNTERS
 from reportgen.results import Cause, Finding, Role, RuleId, Section, Severity, Where
@@ -112,6 +113,7 @@ class GpuPower:
     energy_source: str = kit.col(name="energy_from")
     idle_kj: float | None = kit.col("kJ", digits=2, name="energy_while_idle_kj")
     busy_mhz: float | None = kit.col("MHz", digits=0, name="clock_busy_mhz")
+    peak_mhz: float | None = kit.col("MHz", digits=0, name="clock_of_peak_mhz")
     max_celsius: float = kit.col("°C", digits=0, name="hottest_celsius")
     capped_pct: float = kit.col("%", digits=2, name="at_power_limit_pct")
     slowed_pct: float = kit.col("%", digits=2, name="slowed_down_pct")
@@ -157,7 +159,9 @@ def measure(part: NodeProfile, params: Params) -> NodePower:
     if loop is None:
         loop, n_steps = _logged_loop(part)
     names = dict.fromkeys(name for name, kind in columns if kind in _MEASURED)
-    gpus = tuple(_gpu(part, name, columns, loop) for name in names)
+    of_gpus = part.recorded.gpus if part.recorded else ()
+    peaks = {f"gpu{gpu.index}": peak_of(gpu.name) for gpu in of_gpus}
+    gpus = tuple(_gpu(part, name, columns, loop, peaks.get(name)) for name in names)
     in_loop = [gpu.loop_joules for gpu in gpus if gpu.loop_joules is not None]
     watts = [gpu.mean_w for gpu in gpus if gpu.mean_w is not None]
     return NodePower(
@@ -204,6 +208,7 @@ def _gpu(
     name: str,
     columns: Mapping[tuple[str, SeriesKind], Floats],
     loop: tuple[int, int] | None,
+    peak: GpuPeak | None,
 ) -> GpuPower:
     tick_ns, unknown = part.system.tick_ns, np.full(part.system.n_ticks, np.nan)
 
@@ -231,6 +236,7 @@ def _gpu(
         energy_source="" if metered is None else metered.source,
         idle_kj=None if metered is None else metered.idle_joules(use) / 1000,
         busy_mhz=mean_of_present(mhz[use >= IDLE_BELOW_PCT]),
+        peak_mhz=peak.boost_hz / 1e6 if peak and peak.boost_hz else None,
         max_celsius=_most(of(SeriesKind.GPU_CELSIUS)) or 0.0,
         capped_pct=pct_of(int(is_capped.sum()), n_busy),
         slowed_pct=pct_of(slowed.size, n_busy),
@@ -308,7 +314,9 @@ def judge(nodes: Sequence[NodePower], _params: Params) -> Outcome:
                 GpuPower,
                 title="Power and clocks of each GPU",
                 caption="""Energy is of the whole recording, by the GPU's counter, else integrated
-                    from its power. Activity is recorded on Hopper and newer GPUs. “others” counts
+                    from its power. clock_of_peak_mhz is the clock for which the GPU's peaks hold
+                    (docs/efficiency.md); at another clock they are in proportion. Activity is
+                    recorded on Hopper and newer GPUs. “others” counts
                     the checks that found a process of another job.""",
             ),
             kit.table(

@@ -10,6 +10,7 @@ import pytest
 
 from reportgen.profile import NodeProfile
 from reportgen.profile.monitoring import Monitoring, Progress
+from reportgen.recorded_job import RecordedGpu, RecordedNode
 from reportgen.results import ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.gpu_power import RULE, Params
 from tests.builders import START_S, Row, known, node_profile, span_table, system_table
@@ -213,3 +214,13 @@ def test_energy_of_a_step_by_the_log_of_a_monitored_job() -> None:
     calls = replace(log, counter="_step")
     other = replace(part, monitoring=Monitoring(source="a monitor", progress=(calls,)))
     assert run(RULE, other).metrics["gpu_energy_per_step_j"] is None
+
+
+def test_the_clock_of_the_peak_stands_beside_that_of_the_busy_gpu() -> None:
+    gpus = (RecordedGpu(index=0, name="NVIDIA A100-SXM4-80GB"), RecordedGpu(index=1, name="X1"))
+    two = replace(node(**gpu(), **gpu(1)), recorded=RecordedNode(node="node-1", gpus=gpus))
+
+    result = run(RULE, two)
+
+    assert column(result, "gpu_power", "clock_busy_mhz") == [1500, 1500]
+    assert column(result, "gpu_power", "clock_of_peak_mhz") == [1410, None]

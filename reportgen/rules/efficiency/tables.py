@@ -19,7 +19,6 @@ BEYOND_PCT = 105.0
 """An operator faster than this is not what the trace says: 5 % for clocks above the boost clock."""
 BEYOND = "faster than the peak"
 NO_FLOPS = "no FLOPs known"
-_BANDS = (80, 60, 40, 20, 0)
 TOLD_FROM_PCT = 5.0
 """Less of the time of kernels is no part of a sentence: docs/diagnosis.md leaves out as much."""
 _THIN = 128
@@ -258,13 +257,13 @@ def coverage_pct(rows: Sequence[BySize], every_ns: int) -> float:
 
 def by_peak(rows: Sequence[BySize], every_ns: int) -> list[tuple[str, int]]:
     """Return kernel time by the share of the peak that it reaches; what has none is named."""
-    found: dict[str, int] = {}
-    for low, high in zip(_BANDS, (100, *_BANDS), strict=False):
-        shares = ((row.time_ns, row.pct_of_peak) for row in rows if row.pct_of_peak is not None)
-        spent = [spent_ns for spent_ns, share in shares if low <= min(share, 99) < high]
-        found[f"{low} to {high} % of the peak"] = sum(spent)
-    found[NO_FLOPS] = every_ns - sum(found.values())
-    return [(name, spent_ns) for name, spent_ns in found.items() if spent_ns]
+    found = dict.fromkeys((80, 60, 40, 20, 0), 0)
+    for row in rows:
+        if row.pct_of_peak is not None:
+            found[min(int(row.pct_of_peak) // 20 * 20, 80)] += row.time_ns
+    named = {f"{low} to {low + 20} % of the peak": spent_ns for low, spent_ns in found.items()}
+    named[NO_FLOPS] = every_ns - sum(found.values())
+    return [(name, spent_ns) for name, spent_ns in named.items() if spent_ns]
 
 
 def how_fast(rows: Sequence[BySize], every_ns: int) -> str:
@@ -277,12 +276,11 @@ def how_fast(rows: Sequence[BySize], every_ns: int) -> str:
         if reached is None:
             limit, reached = "memory's bandwidth", item.pct_of_bandwidth
         known_pct = pct_of(item.known_ns, item.time_ns)
-        said = write("{pct:pct} {name}", pct=item.pct_of_time, name=item.work_class)
-        if reached is not None:
-            said += write(" at {pct:pct} of the {limit}", pct=reached, limit=limit)
-        if reached is not None and known_pct < LEAST_KNOWN_PCT:
-            said += write(" (known for {known:pct} of it)", known=known_pct)
-        parts.append(said)
+        has_part = reached is not None and known_pct < LEAST_KNOWN_PCT
+        said = "{pct:pct} {name}" + " at {reached:pct} of the {limit}" * (reached is not None)
+        said += " (known for {known:pct} of it)" * has_part
+        values = {"pct": item.pct_of_time, "name": item.work_class, "reached": reached}
+        parts.append(write(said, limit=limit, known=known_pct, **values))
     return f"Of kernel time without communication: {'; '.join(parts)}."
 
 
