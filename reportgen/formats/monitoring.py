@@ -109,7 +109,7 @@ def add_totals(found: Monitored) -> None:
     for gpu, (instants_s, total_bytes) in _totals_of(found).items():
         code = found.code_of(Meaning(type="gpu", name=gpu, dimension=TOTAL_BYTES))
         for instant_s in instants_s.tolist():
-            found.add(instant_s, code, float(total_bytes))
+            found.add(instant_s, code, total_bytes)
 
 
 def _totals_of(found: Monitored) -> dict[str, tuple[Floats, int]]:
@@ -163,29 +163,27 @@ def is_speed(name: str) -> bool:
 class LoggedNumbers:
     """Numbers that a program logged, by name: instants in seconds UTC, and values."""
 
-    time_s: dict[str, array[float]] = field(default_factory=dict)
-    value: dict[str, array[float]] = field(default_factory=dict)
+    series: dict[str, tuple[array[float], array[float]]] = field(default_factory=dict)
 
     def add(self, name: str, time_s: float, value: float) -> None:
         """Add one number; those past the first ``MOST_NAMES`` names are left out."""
-        if name not in self.time_s:
-            if len(self.time_s) >= MOST_NAMES:
+        if name not in self.series:
+            if len(self.series) >= MOST_NAMES:
                 return
-            self.time_s[name], self.value[name] = array("d"), array("d")
-        self.time_s[name].append(time_s)
-        self.value[name].append(value)
+            self.series[name] = array("d"), array("d")
+        times_s, values = self.series[name]
+        times_s.append(time_s)
+        values.append(value)
 
     def counts(self, name: str) -> bool:
         """Return whether a name counts something: its number rises."""
-        values = self.value.get(name)
-        return values is not None and max(values) > min(values)
+        return name in self.series and max(self.series[name][1]) > min(self.series[name][1])
 
     def of(
         self, name: str, *, most: float = _MOST_SPEED
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return (n,) instants in ns UTC, ascending, and values; what cannot be is left out."""
-        time_s = np.array(self.time_s[name], dtype=np.float64)
-        values = np.array(self.value[name], dtype=np.float64)
+        time_s, values = map(np.array, self.series[name])
         is_real = (time_s >= LEAST_S) & (time_s < MOST_S) & (np.abs(values) < most)
         order = np.argsort(time_s[is_real], kind="stable")
         time_ns = np.rint(time_s[is_real][order] * 1e6).astype(np.int64) * 1_000
@@ -198,11 +196,11 @@ MOST_NAMES = 256
 
 def progress_of(numbers: LoggedNumbers, counter: str) -> Progress | None:
     """Return the progress by one counter of steps, with the speeds; ``None`` without any."""
-    if counter not in numbers.time_s:
+    if counter not in numbers.series:
         return None
     time_ns, step = numbers.of(counter, most=MOST_STEP)
     if not step.size:
         return None
-    names = [name for name in numbers.time_s if name != counter and is_speed(name)]
+    names = [name for name in numbers.series if name != counter and is_speed(name)]
     logged = {printable(name): numbers.of(name) for name in sorted(names)}
     return Progress(counter=printable(counter), time_ns=time_ns, step=step, logged=logged)

@@ -36,7 +36,7 @@ _REMEDY = (
 )
 
 _TABLES = (
-    "Of tables those with a header are read (no noheader) that has times and a metric of GPUs: "
+    "Tables are read with a header (no noheader) that has times and a metric of GPUs: "
     "nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
 )
 

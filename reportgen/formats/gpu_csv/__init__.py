@@ -236,21 +236,12 @@ def _header(head: bytes) -> _Columns | None:
     return _table(lines_of([head]))[0]
 
 
-def _has_base(head: bytes) -> bool:
-    columns = _header(head)
-    return columns is None or not columns.is_elapsed
-
-
-def _claim_named(name: str) -> Claim:
-    return Claim(format_id=GPU_TABLES.id, node=name)
-
-
 GPU_TABLES = Format(
     id="gpu_table",
     role=FileRole.MONITORING,
     may_be=_CANDIDATE,
     looks_like=lambda head: _header(head) is not None,
-    claim_named=_claim_named,
-    has_base=_has_base,
+    claim_named=lambda name: Claim(format_id="gpu_table", node=name),
+    has_base=lambda head: (found := _header(head)) is None or not found.is_elapsed,
     read=_read,
 )

@@ -28,17 +28,13 @@ _MOST_BYTES = 1 << 31
 _MASK = 0xA282EAD8
 
 
-def _table() -> tuple[int, ...]:
-    rows = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        rows.append(value)
-    return tuple(rows)
+def _remainder(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
 
 
-_CRC = _table()
+_CRC = tuple(map(_remainder, range(256)))
 
 
 def checksum(data: bytes) -> int:
@@ -145,12 +141,11 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
     problems.add(Quality.LINES_BROKEN, path, damage.n_broken, what=_SAY_BROKEN)
     problems.add(Quality.BYTES_LOST, path, damage.bytes_lost, what=_SAY_CUT)
     found = Monitored(source="TensorBoard")
-    steps = scalars.steps
-    rising = [tag for tag, values in steps.value.items() if max(values) > min(values)]
-    if rising:
-        tag = max(rising, key=lambda name: (len(steps.value[name]), name))
+    steps, speeds = scalars.steps, scalars.speeds
+    if rising := [tag for tag in steps.series if steps.counts(tag)]:
+        tag = max(rising, key=lambda name: (len(steps.series[name][0]), name))
         time_ns, step = steps.of(tag, most=MOST_STEP)
-        logged = {printable(name): scalars.speeds.of(name) for name in scalars.speeds.time_s}
+        logged = {printable(name): speeds.of(name) for name in speeds.series}
         found.progress = [Progress(counter="step", time_ns=time_ns, step=step, logged=logged)]
     return found
 

@@ -43,21 +43,20 @@ class _Reading:
         self._metrics: dict[bytes, tuple[int, float]] = {}
         self._names: dict[bytes, str] = {}
         self.metrics = Metrics(self.found)
+        self._takers = {
+            _STATS: self._samples,
+            _HISTORY: self._history,
+            _EXIT: self._ended,
+            _ENVIRONMENT: self._environment,
+        }
 
     def take(self, record: bytes) -> None:
         """Take what is wanted of a record; one that is damaged is counted."""
         try:
             for number, start, end in fields_of(record):
-                if end < 0:
-                    continue
-                if number == _STATS:
-                    self._samples(record, start, end)
-                elif number == _HISTORY:
-                    self._history(record, start, end)
-                elif number == _EXIT:
-                    self._ended(record, start, end)
-                elif number == _ENVIRONMENT:
-                    self._environment(record, start, end)
+                take = self._takers.get(number)
+                if take is not None and end >= 0:
+                    take(record, start, end)
         except (ValueError, IndexError):
             self.n_broken += 1
 

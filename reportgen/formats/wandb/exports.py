@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -45,12 +44,8 @@ class _Table:
         self.n_broken = 0
         metrics = Metrics(self.found)
         keys = [_key_of(title) for title in titles]
-        self.samples = [
-            (place, *metrics.code_of(key))
-            for place, key in enumerate(keys)
-            if key not in keys[:place]
-        ]
-        self.samples = [item for item in self.samples if item[1] != UNREAD]
+        codes = {key: (keys.index(key), *metrics.code_of(key)) for key in dict.fromkeys(keys)}
+        self.samples = [item for item in codes.values() if item[1] != UNREAD]
         self.progress = [(place, key) for place, key in enumerate(titles) if is_progress(key)]
         self.has_several = len(keys) > len({*keys})
 
@@ -72,12 +67,10 @@ class _Table:
             self.n_broken += 1
             return
         for place, code, factor in self.samples:
-            value = row[place]
-            if value is not None:
+            if (value := row[place]) is not None:
                 self.found.add(time_s, code, value * factor)
         for place, key in self.progress:
-            value = row[place]
-            if value is not None:
+            if (value := row[place]) is not None:
                 self.numbers.add(key, time_s, value)
 
 
@@ -158,27 +151,23 @@ def _take_all(table: _Table, titles: Sequence[str], opened: Folder) -> None:
             table.take(numbers)
 
 
-def _looks_like(head: bytes) -> bool:
-    return _Table(next(cells_of(lines_of([head])), [])).is_of_use
-
-
-def _claim_named(format_id: str, name: str) -> Claim:
-    return Claim(format_id=format_id, node=name)
+def _header(head: bytes) -> _Table:
+    return _Table(next(cells_of(lines_of([head])), []))
 
 
 WANDB_EXPORTS = Format(
     id="wandb_export",
     role=FileRole.MONITORING,
     may_be=_CANDIDATE,
-    looks_like=_looks_like,
-    claim_named=partial(_claim_named, "wandb_export"),
-    has_base=lambda head: not _Table(next(cells_of(lines_of([head])), [])).found.is_relative,
+    looks_like=lambda head: _header(head).is_of_use,
+    claim_named=lambda name: Claim(format_id="wandb_export", node=name),
+    has_base=lambda head: not _header(head).found.is_relative,
     read=_read,
 )
 WANDB_PARQUET = Format(
     id="wandb_parquet",
     role=FileRole.MONITORING,
     looks_like=lambda head: head.startswith(_PARQUET),
-    claim_named=partial(_claim_named, "wandb_parquet"),
+    claim_named=lambda name: Claim(format_id="wandb_parquet", node=name),
     read=_read,
 )

@@ -25,7 +25,6 @@ _GPU: dict[str, Meaning] = {
     "memoryAllocated": of_gpu("GPUMemoryUsedPercent"),
     "temp": of_gpu("GPUTemperatureCelsius"),
     "powerWatts": of_gpu("GPUPowerWatts"),
-    "enforcedPowerLimitWatts": of_gpu("GPUPowerLimitWatts"),
     "smClock": of_gpu("GPUSMClockMHz"),
     "smActive": of_gpu("GPUSMActivity"),
     "pipeTensorActive": of_gpu("GPUTensorActivity"),
