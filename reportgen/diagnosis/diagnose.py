@@ -12,8 +12,8 @@ from reportgen.diagnosis.explanations import (
     NAMED_BY,
     TIMED_BY,
     explaining,
-    is_of_one_process,
     possible_causes,
+    processes_of,
     severity_rank,
     share_of,
 )
@@ -34,8 +34,11 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
     results = _without_larger_batch(results)
     findings = [finding for result in results for finding in result.findings]
     again = _told_before(results)
-    of_one = {id(finding) for finding in findings if is_of_one_process(finding, results)}
-    roots = {id(finding): _roots(finding, findings, again, of_one) for finding in findings}
+    n_processes = {id(finding): processes_of(finding, results) for finding in findings}
+    of_one = {key for key, number in n_processes.items() if number == 1}
+    # Of several processes that wait for each other, unequal use of their GPUs explains nothing.
+    causes = [finding for finding in findings if n_processes[id(finding)] <= 1]
+    roots = {id(finding): _roots(finding, causes, again, of_one) for finding in findings}
     raised = {id(finding): _raised(finding, findings, roots) for finding in findings}
     faults = [
         item
@@ -57,8 +60,8 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
         else result
         for result in results
     ]
-    causes = [finding for result in diagnosed for finding in result.findings]
-    return tuple(with_lost_time(result, causes) for result in diagnosed)
+    told = [finding for result in diagnosed for finding in result.findings]
+    return tuple(with_lost_time(result, told) for result in diagnosed)
 
 
 def _without_larger_batch(results: Sequence[RuleResult]) -> Sequence[RuleResult]:

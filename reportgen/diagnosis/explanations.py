@@ -74,10 +74,10 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     # What happens before the first step explains nothing in the loop.
     Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED,
     Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
-    # Time that GPUs lose between steps says where they are under-used. They are so most of the
-    # time, which a few pauses are not.
+    # Time that GPUs lose between steps says where they are under-used, or swing. The first is so
+    # most of the time, which a few pauses are not.
     Cause.GPU_UNDERUSED: (_WAITS | _ABSENT | {Cause.LOST_GPU_TIME}) - {Cause.LONG_PAUSE},
-    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED},
+    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.LOST_GPU_TIME},
     # GPUs with a process each are used unequally where their workers wait unequally long; busy
     # cores hold up all GPUs of a node alike.
     Cause.GPU_IMBALANCE: _ABSENT | (_WAITS - {Cause.GPU_IMBALANCE, Cause.HOST_BOUND}),
@@ -226,7 +226,7 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
         for result in results
     )
     is_effect = finding.cause in EFFECTS or is_unknown
-    if not is_effect or finding.severity is Severity.INFO or is_of_one_process(finding, results):
+    if not is_effect or finding.severity is Severity.INFO or processes_of(finding, results) == 1:
         return finding.possible_causes
     # Numbers of the rule that tells the effect do not deny it.
     others = [result for result in results if finding not in result.findings]
@@ -237,13 +237,11 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
     return tuple(str(word) for word in words if not is_ruled_out(word, others))
 
 
-def is_of_one_process(finding: Finding, results: Sequence[RuleResult]) -> bool:
-    """Return whether GPUs are used unequally that one process drives: they all wait with it."""
-    return finding.cause == Cause.GPU_IMBALANCE and any(
-        result.metrics.get("uneven_processes") == 1
-        for result in results
-        if finding in result.findings
-    )
+def processes_of(finding: Finding, results: Sequence[RuleResult]) -> int:
+    """Return how many processes drive GPUs that are used unequally; 0 of other findings."""
+    is_uneven = finding.cause == Cause.GPU_IMBALANCE
+    own = (result for result in results if is_uneven and finding in result.findings)
+    return max((int(result.metrics.get("uneven_processes") or 0) for result in own), default=0)
 
 
 def _may_wait_between_steps(result: RuleResult) -> bool:

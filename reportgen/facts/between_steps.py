@@ -18,7 +18,7 @@ import numpy as np
 from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts.intervals import Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import are_waits_known, worker_waits
-from reportgen.facts.samples import means, totals_of, unrecorded_ns
+from reportgen.facts.samples import means, present_values, totals_of, unrecorded_ns
 from reportgen.facts.slow_steps import SlowSteps, slow_steps_of
 from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
 from reportgen.facts.usage import in_use
@@ -279,13 +279,13 @@ def _idle_of(part: NodeProfile, unions: Sequence[tuple[Union, ...]]) -> IdleBetw
 
     Edge cases: how long a meter looked back is unknown; the length that explains most counts.
     """
-    use_pct = _use_pct(part)
+    uses_pct = _uses_pct(part)
     interval_ns = part.system.interval_ns
     if interval_ns is None or not unions:
         return None
     shortest_ns, longest_ns = METERS_NS
     lengths_ns = sorted({interval_ns, min(interval_ns, shortest_ns), longest_ns})
-    fits = {ns: _fit(part.system.tick_ns, ns, use_pct, unions) for ns in lengths_ns}
+    fits = {ns: _fit(part.system.tick_ns, ns, uses_pct, unions) for ns in lengths_ns}
     found = [fit for length_ns, fit in fits.items() if fit and length_ns <= interval_ns]
     least = min((fit.unexplained for fit in found), default=1.0)
     # Only a far better fit shows that a meter looks back for longer than an interval.
@@ -298,15 +298,13 @@ def _idle_of(part: NodeProfile, unions: Sequence[tuple[Union, ...]]) -> IdleBetw
     return min(found, key=lambda fit: (fit.unexplained, fit.ratio))
 
 
-def _use_pct(part: NodeProfile) -> Floats:
-    """Return (n_ticks,) the mean use of the GPUs, or the largest of those that one process drives.
+def _uses_pct(part: NodeProfile) -> Sequence[Floats]:
+    """Return (n_ticks,) the use of each GPU, or the largest of those that one process drives.
 
     Such GPUs all wait for the host at once: while one of them works, it does not hold them up.
     """
-    use = list(in_use(part.system))
-    if drives_several_gpus(part):
-        return np.asarray(np.fmax.reduce(use))
-    return means(*totals_of(use, part.system.n_ticks))
+    uses = list(in_use(part.system))
+    return [np.asarray(np.fmax.reduce(uses))] if drives_several_gpus(part) else uses
 
 
 def drives_several_gpus(part: NodeProfile) -> bool:
@@ -362,9 +360,13 @@ def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
 
 
 def _fit(
-    end_ns: Instants, interval_ns: int, use_pct: Floats, unions: Sequence[tuple[Union, ...]]
+    end_ns: Instants,
+    interval_ns: int,
+    uses_pct: Sequence[Floats],
+    unions: Sequence[tuple[Union, ...]],
 ) -> IdleBetween | None:
     start_ns = end_ns - interval_ns
+    use_pct = means(*totals_of(uses_pct, end_ns.size))
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:
         for share, union in zip(shares, each, strict=True):
@@ -388,8 +390,11 @@ def _fit(
     error = float(np.sqrt(max(inverse[1, 1], 0.0) * left)) if found.size > 1 else np.inf
     if found[0] <= 0 or error > SURE_WITHIN * found[0]:
         return None
-    # GPUs that are used nearly all of the time cannot idle for long between steps.
-    unused_ratio = max(1 - float(seen.mean()) / 100, 0.0)
+    # GPUs that are used nearly all of the time cannot idle for long between steps. Those that wait
+    # in a collective for the one that is used least look busy.
+    known_pct = (present_values(pct[is_inside]) for pct in uses_pct)
+    least_pct = min(float(values.mean()) for values in known_pct if values.size)
+    unused_ratio = max(1 - least_pct / 100, 0.0)
     most = unused_ratio / max(float(columns[:, 1].mean()), 1e-9)
     most = min(most, 1.0)
     idle_ratio = float(np.clip(1 - found[1] / found[0], 0.0, most))

@@ -261,6 +261,22 @@ def unused_ratio(system: SystemTable, *, outside: Union = NOTHING) -> float | No
     return float(np.minimum(unused_pct, most_pct).sum()) / (100 * int(n_gpus.sum()))
 
 
+def idlest_unused_ratio(
+    system: SystemTable, *, outside: Union = NOTHING, is_one_process: bool = False
+) -> float | None:
+    """Return the same of the GPU that works least: the others look busy while they wait for it.
+
+    Of GPUs that one process drives it is what all of them leave unused at once.
+    """
+    columns = list(_unused_pct(system))
+    if is_one_process:
+        columns = [np.fmin.reduce(columns)]
+    most_pct = _outside_pct(system, outside)
+    known = (present_values(np.minimum(column, most_pct)) for column in columns)
+    means = [float(values.mean()) / 100 for values in known if values.size >= LEAST_LONG]
+    return max(means, default=None)
+
+
 def most_unused_ratio(
     system: SystemTable, *, outside: Union = NOTHING, is_one_process: bool = False
 ) -> float | None:

@@ -53,8 +53,12 @@ UNEVEN = kit.Message(
 )
 UNEVEN_PROCESSES = replace(
     UNEVEN,
-    advice="""Each GPU already has its training process: give all of them batches and shards of
-        equal size, and check clock, temperature and other load of the GPU that differs.""",
+    title="""GPUs are used unequally on {pair.node}: {pair.gpu} {pair.means_pct[0]:pct},
+        {pair.other_gpu} {pair.means_pct[1]:pct}""",
+    text=f"""{UNEVEN.text} Each GPU has its training process: those that wait for another one in a
+        collective look busy, so that the one that is used least holds up the others.""",
+    advice="""Find out what the process of the GPU that is used least does meanwhile. Give all of
+        them batches and shards of equal size, and check clock, temperature and other load.""",
 )
 
 

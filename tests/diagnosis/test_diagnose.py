@@ -317,6 +317,19 @@ def test_unequal_use_in_one_process_and_its_waits_are_two_faults_that_explain_an
     assert found[2].findings[0].symptom_of == ("BAL-1", "DL-3")
 
 
+@pytest.mark.parametrize(("n_processes", "explained"), [(1, ("BAL-1",)), (2, ())])
+def test_processes_that_wait_for_each_other_explain_no_lost_time(n_processes, explained) -> None:
+    uneven = finding("BAL-1", Severity.WARNING, 0.2, cause=Cause.GPU_IMBALANCE)
+    balance = replace(result("LoadBalancing", uneven), metrics={"uneven_processes": n_processes})
+    lost = finding("FW-1", Severity.WARNING, 0.3, cause=Cause.LOST_GPU_TIME)
+    swings = finding("GPU-2", Severity.WARNING, 0.4, cause=Cause.GPU_SWINGS)
+    (_, framework, use) = diagnose(
+        [balance, result("OverallFrameworkMetrics", lost), result("LowGPUUtilization", swings)]
+    )
+    assert framework.findings[0].symptom_of == explained
+    assert use.findings[0].symptom_of == (explained or ("FW-1",))
+
+
 def test_busy_cores_hold_up_all_gpus_of_a_node_alike_and_explain_no_unequal_use() -> None:
     uneven = finding("BAL-1", Severity.WARNING, 0.3, cause=Cause.GPU_IMBALANCE)
 

@@ -11,6 +11,7 @@ from reportgen.facts.usage import (
     busy_from,
     cores_mean_pct,
     hot_cores,
+    idlest_unused_ratio,
     is_host_hot,
     low_gpus,
     low_used_gpus,
@@ -159,6 +160,8 @@ def test_gpus_of_one_process_leave_unused_what_all_of_them_do() -> None:
     system = system_table({"gpu0": [80.0] * 30, "gpu1": [30.0] * 30})
 
     assert most_unused_ratio(system, is_one_process=True) == pytest.approx(0.2)
+    assert idlest_unused_ratio(system, is_one_process=True) == pytest.approx(0.2)
+    assert idlest_unused_ratio(system) == pytest.approx(0.7)  # the other one may wait for it
     assert most_unused_ratio(system) == pytest.approx(0.9)
 
 
@@ -177,3 +180,4 @@ def test_with_few_samples_it_is_unknown_what_gpus_leave_unused() -> None:
     system = system_table({"gpu0": [60.0] * 19})
 
     assert (unused_ratio(system), most_unused_ratio(system)) == (None, None)
+    assert idlest_unused_ratio(system) is None

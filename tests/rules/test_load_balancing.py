@@ -208,7 +208,8 @@ def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_workers", "said"), [(1, "instead of DataParallel"), (2, "already has its training process")]
+    ("n_workers", "said"),
+    [(1, "instead of DataParallel"), (2, "the process of the GPU that is used least")],
 )
 def test_data_parallel_is_advised_against_only_where_it_may_be_used(n_workers, said) -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30}

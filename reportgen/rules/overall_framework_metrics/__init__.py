@@ -81,8 +81,8 @@ BETWEEN_STEPS = kit.Message(
     cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the time from the first to the last step lies between steps",
     text="""From the first to the last step, evaluation included, no step was running for
-        {measured:pct} of the time (added up over the training processes); more than
-        {threshold:pct} is worth a look.{lost}{known}""",
+        {measured:pct} of the time ({whose}); more than {threshold:pct} is worth a
+        look.{lost}{known}""",
     advice="""Check what runs between steps: waiting for data, callbacks, logging, checkpoints, the
         optimizer when the framework counts it outside.""",
     exhibit="phase_shares",
@@ -299,22 +299,25 @@ def _between(job: FrameworkSums) -> Finding | None:
 def _share_between(job: FrameworkSums) -> Finding | None:
     between_ns, steps_ns = _between_ns(job), sum(job.breakdown.step_ns.values())
     between_pct = 100 * between_ns / (steps_ns + between_ns) if steps_ns else 0.0
+    whose, items = "added up over the training processes", [it for it in job.between if it.loop_ns]
+    undecided = [item for item in items if not item.is_decided]
+    worst = max(undecided, key=lambda item: (item.short_ratio, item.worker), default=None)
+    is_short = worst is not None and worst.short_ratio >= usage.SHORT_FROM_RATIO
+    if worst and is_short and between_pct <= OTHERS_PCT:  # the others wait inside their steps
+        between_pct, whose = 100 * worst.open_ratio, f"in {worst.worker}"
     if between_pct <= OTHERS_PCT:
         return None
-    regular = [item.open_ratio for item in job.between if item.loop_ns]
-    lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
-    share = max(regular, default=between_pct / 100)
-    undecided = [item for item in job.between if item.loop_ns and not item.is_decided]
-    unused = [min(item.open_ratio, item.unused_ratio) for item in undecided]
-    is_short = max(unused, default=0.0) >= usage.SHORT_FROM_RATIO
+    share = max((item.open_ratio for item in items), default=between_pct / 100)
+    most = max((item.most_unused_ratio for item in items), default=1.0)
     effect = UNDECIDED if any(item.has_gpu for item in undecided) else WITHOUT_STEP
-    most = max((item.most_unused_ratio for item in job.between if item.loop_ns), default=1.0)
+    lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
     return (effect if is_short else BETWEEN_STEPS).finding(
         measured=between_pct,
         threshold=OTHERS_PCT,
         where=_where(job.loop),
-        share=max(unused) if is_short else min(share, most),
-        unused=100 * max(unused, default=0.0),
+        share=worst.short_ratio if worst and is_short else min(share, most),
+        unused=100 * worst.short_ratio if worst else 0.0,
+        whose=whose,
         lost=write(lost, lost=job.lost_ns),
         known=write(KNOWN, rest=100 * share) if 100 * share < between_pct else "",
     )

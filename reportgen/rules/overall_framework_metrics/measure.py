@@ -137,10 +137,12 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     is_unpinned, is_unknown = (pinned == 0).any(), has_gpu and not (pinned.size or is_whole)
     drives_several = between_steps.drives_several_gpus(part)
     for item in between_steps.between_steps_of(part):
-        unused_ratio = usage.unused_ratio(part.system, outside=item.stops) if has_gpu else is_whole
-        most_unused = usage.most_unused_ratio(
-            part.system, outside=item.stops, is_one_process=drives_several
+        unused_ratio, most_unused = (
+            unused(part.system, outside=item.stops, is_one_process=drives_several)
+            for unused in (usage.idlest_unused_ratio, usage.most_unused_ratio)
         )
+        if not has_gpu:
+            unused_ratio = float(is_whole)
         copied_ns = item.copied_ns if is_unpinned else 0.0
         ratio = 1.0 if is_whole else idle.ratio if idle else None
         most_ratio = idle.at_most_ratio if idle else 1.0

@@ -58,10 +58,10 @@ class Between:
             part of that time alone they do less.
         is_waiting_known: whether waits for batches were recorded.
         waited_ns: for how long it waits in addition for such work of the slowest node.
-        unused_ratio: how much of the GPUs' time its node leaves unused from first to last work,
-            outside of waits and slow steps; of a node without GPUs all that is no step, if steps
-            are whole. ``most_unused_ratio`` is that of the GPU that works least: no time of the
-            host costs more.
+        unused_ratio: how much of its time the GPU of its node that works least leaves unused from
+            first to last work, outside of waits and slow steps; of a node without GPUs all that is
+            no step, if steps are whole. ``most_unused_ratio`` is that of all, added up: no time of
+            the host costs more.
         inside_each_ns: what lies in a training step, but in no part of it that is known; in all of
             them ``inside_ns``.
     """
@@ -113,6 +113,11 @@ class Between:
         """Return the share of the loop of which it is not known that other causes take it."""
         open_ns = self.regular_ns + (0.0 if self.is_decided else self.copied_ns)
         return open_ns / self.loop_ns if self.loop_ns else 0.0
+
+    @property
+    def short_ratio(self) -> float:
+        """Return the share of the loop that lies between steps and for which a GPU has no work."""
+        return min(self.open_ratio, self.unused_ratio)
 
     @property
     def seen_ratio(self) -> float:

@@ -77,6 +77,20 @@ def test_where_a_fit_cannot_decide_the_effect_is_told(work_s, most_pct, is_told)
         assert found.cause == "lost_gpu_time"
 
 
+def test_the_worker_that_the_others_wait_for_inside_their_steps_decides() -> None:
+    """A third of its time lies between steps, a sixth of that of both."""
+    parts = []
+    for node, work_s, most_pct in (("algo-1", 0.15, 100.0), ("algo-2", 0.0, 200.0)):
+        plain = job(work_s, is_keras=False)
+        n_ticks = int(2 * (plain.spans.end_ns.max() / 1e9 - START_S))
+        use = np.minimum(np.random.default_rng(4).uniform(most_pct - 100, most_pct, n_ticks), 100)
+        use[0] = use[-1] = 100.0
+        parts.append(replace(plain, node=node, system=system_table({"gpu0": use.tolist()})))
+    found = known(finding(run(RULE, *parts), "FW-1"))
+
+    assert (found.severity, found.cause) == (Severity.WARNING, "lost_gpu_time")
+
+
 def test_no_more_can_be_won_than_the_gpus_leave_unused() -> None:
     rng = np.random.default_rng(4)
     plain = job(0.5, is_keras=False)
