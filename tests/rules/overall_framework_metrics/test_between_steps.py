@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.profile import NodeProfile
+from reportgen.profile import NodeId, NodeProfile
 from reportgen.recorded_job import RecordedNode
 from reportgen.results import Severity
 from reportgen.rules.base import NoParams
@@ -85,7 +85,7 @@ def test_the_worker_that_the_others_wait_for_inside_their_steps_decides() -> Non
         n_ticks = int(2 * (plain.spans.end_ns.max() / 1e9 - START_S))
         use = np.minimum(np.random.default_rng(4).uniform(most_pct - 100, most_pct, n_ticks), 100)
         use[0] = use[-1] = 100.0
-        parts.append(replace(plain, node=node, system=system_table({"gpu0": use.tolist()})))
+        parts.append(replace(plain, node=NodeId(node), system=system_table({"gpu0": use.tolist()})))
     found = known(finding(run(RULE, *parts), "FW-1"))
 
     assert (found.severity, found.cause) == (Severity.WARNING, "lost_gpu_time")
