@@ -447,4 +447,5 @@ def test_attention_that_writes_its_scores_is_told_with_its_operators(keys: int, 
     for finding in found:
         assert finding.measured == pytest.approx(100.0)
         assert known(finding.estimate).share_ratio == pytest.approx(800 / 4300, rel=1e-3)
-        assert "aten::bmm, aten::_softmax and aten::div" in finding.text
+        assert "aten::bmm, aten::_softmax and aten::bmm" in finding.text
+        assert "its scores, [4,16,512,512]," in finding.text

@@ -95,9 +95,9 @@ UNFUSED_ATTENTION = kit.Message(
     id="EFF-3",
     cause=results.Cause.UNFUSED_WORK,
     title="Attention is not fused: {measured:pct} of kernel time",
-    text="""{names} compute attention whose scores, with inputs {sizes}, are written to memory and
-        read again. They take {spent:ns}. The possible gain assumes that a fused kernel leaves only
-        the time of the products.""",
+    text="""{product}, {softmax} and {product} compute attention: its scores, {sizes}, are written
+        to memory and read again. With all else that is done on the scores this takes {spent:ns}.
+        The possible gain assumes that a fused kernel leaves only the time of the products.""",
     advice="""Call torch.nn.functional.scaled_dot_product_attention, in FP16 or BF16 (Transformers:
         attn_implementation="sdpa").""",
     exhibit=tables.OPERATORS,
@@ -161,16 +161,16 @@ def _findings(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]
             reasons=f" Why: {join_names(reasons)}." if reasons else "",
         )
     on_scores, products = tables.unfused_attention(rows)
-    attention = [*products, *on_scores]
     share = min(sum(row.time_ns for row in on_scores) / job.window_ns, 1.0) if on_scores else 0.0
     if share >= WORTH_RATIO:
-        spent_ns = sum(row.time_ns for row in attention)
+        spent_ns = sum(row.time_ns for row in (*products, *on_scores))
         yield UNFUSED_ATTENTION.finding(
             measured=pct_of(spent_ns, job.kernel_ns),
             severity=kit.cost_severity(share),
             share=share,
-            names=join_names([*dict.fromkeys(row.operator for row in attention)]),
-            sizes=on_scores[0].input_dims.partition(",[]")[0],
+            product=products[0].operator,
+            softmax=min((row.operator for row in on_scores if "softmax" in row.operator), key=len),
+            sizes=f"{on_scores[0].input_dims.partition(']')[0]}]",
             spent=spent_ns,
         )
     yield from _of_elements(job, [row for row in rows if row not in on_scores])
