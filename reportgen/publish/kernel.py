@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
+from queue import Empty
 from threading import Thread
 from typing import Any
 
@@ -108,8 +110,25 @@ def import_libraries() -> None:
 
 
 def _launch(cwd: Path, private_dir: Path) -> Any:
+    from jupyter_client.asynchronous.client import AsyncKernelClient
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import KernelManager
+
+    class Client(AsyncKernelClient):
+        """Is ready when the kernel has answered; Jupyter's own listens for 0.2 s more.
+
+        What the kernel says late of its start names no cell, so no cell takes it for its output.
+        """
+
+        async def wait_for_ready(self, timeout: float | None = None) -> None:
+            ends_s = time.monotonic() + (timeout or _START_TIMEOUT_S)
+            while await self.is_alive() and time.monotonic() < ends_s:
+                self.kernel_info()
+                with suppress(Empty):
+                    await self.get_shell_msg(timeout=1)
+                    await self.get_iopub_msg(timeout=1)
+                    return
+            raise RuntimeError("it did not answer")
 
     class Manager(KernelManager):
         """Ends its clients too: nbclient leaves those of a manager that it was given running.
@@ -131,7 +150,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
     manager = Manager(
         connection_file=str(private_dir / "kernel.json"),
         transport="ipc" if _can_hold_sockets(private_dir) else "tcp",
-        client_class="jupyter_client.asynchronous.AsyncKernelClient",
+        client_factory=Client,
         kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # this interpreter's kernel alone
     )
     manager.start_kernel(

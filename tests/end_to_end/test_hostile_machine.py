@@ -51,7 +51,7 @@ def test_a_kernel_that_dies_is_one_message_and_leaves_nothing(job, tmp_path, mon
     run = run_here(job, "-o", tmp_path / "out")
 
     assert run.code == 1
-    assert run.stderr.startswith("error: The notebook's kernel died")
+    assert run.stderr.startswith("error: The notebook's kernel died (it did not answer)")
     assert len(run.stderr.splitlines()) == 2
     assert list((tmp_path / "out").iterdir()) == []
     assert list(scratch.iterdir()) == []
