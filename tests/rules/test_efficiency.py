@@ -316,6 +316,28 @@ def test_copies_are_no_kernel_time_and_a_bar_of_mostly_unknown_is_not_drawn(unkn
     )
 
 
+@pytest.mark.parametrize(("times", "status"), [(3, Status.OK), (5, Status.SKIPPED)])
+def test_a_trace_whose_convolutions_have_no_options_is_not_judged(times: int, status) -> None:
+    names = ("aten::mm", "aten::convolution")
+    trace = rank_trace(
+        slices=[
+            (name, 1.0 + 20 * at, 10.0, {"input_dims": DIMS, "input_type": BF16})
+            for at, name in enumerate(names)
+        ],
+        calls=[("cudaLaunchKernel", 2.0 + 20 * at, 1.0, {"correlation": at}) for at in range(2)],
+        gpu=[
+            ("gemm_bf16", 50.0, AT_PEAK_US, {"correlation": 0}),
+            ("conv", 50.0 + AT_PEAK_US, times * AT_PEAK_US, {"correlation": 1}),
+        ],
+    )
+    result = run(RULE, replace(trace, devices=(H100,)))
+
+    assert result.status is status
+    if result.reason:
+        assert "known for 16.7 %" in result.reason.text
+    assert column(result, "operators", "operator") == ["aten::convolution", "aten::mm"]
+
+
 def test_a_share_of_a_class_says_how_much_of_its_time_it_is_of() -> None:
     trace = rank_trace(
         slices=[

@@ -116,11 +116,22 @@ def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
             exhibits=[_utilization(job, use, params)] if use else (),
             metrics=_ratios(use),
         )
+    findings, known_pct = list(_findings(job, rows)), tables.known_of_products_pct(rows)
     return Outcome(
-        findings=list(_findings(job, rows)),
+        missing=None if findings or known_pct > 100 - MOST_UNKNOWN_PCT else _say_few(known_pct),
+        findings=findings,
         exhibits=list(_exhibits(job, rows, use, params)),
         metrics=_metrics(job, rows, use),
     )
+
+
+def _say_few(known_pct: float) -> results.Reason:
+    text = write(
+        """FLOPs are known for {known:pct} of the time of matrix products, convolutions and
+        attention. Older traces do not name the options of a convolution.""",
+        known=known_pct,
+    )
+    return results.Reason(code=results.ReasonCode.NO_EVENTS, text=text)
 
 
 def _say_without_shapes(job: RankWork, params: Params) -> results.Reason:

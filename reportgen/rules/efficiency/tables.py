@@ -302,6 +302,12 @@ class Utilization:
     hfu_pct: float | None = kit.col("%")
 
 
+def known_of_products_pct(rows: Sequence[BySize]) -> float:
+    """Return for how much of the time of products, convolutions and attention FLOPs are known."""
+    counted = [row for row in rows if row.key.has_operator and row.key.work_class in COUNTED]
+    return coverage_pct(counted, sum(row.time_ns for row in counted))
+
+
 def utilization_of(
     job: RankWork, rows: Sequence[BySize], n_ranks: int, params: Params
 ) -> list[Utilization]:
@@ -309,8 +315,7 @@ def utilization_of(
 
     What the sizes of inputs say comes first, then what the number of parameters says.
     """
-    counted = [row for row in rows if row.key.has_operator and row.key.work_class in COUNTED]
-    is_counted = coverage_pct(counted, sum(row.time_ns for row in counted)) >= LEAST_KNOWN_PCT
+    is_counted = known_of_products_pct(rows) >= LEAST_KNOWN_PCT
     kinds = [gpu for gpu, step_ns in sorted(job.step_ns.items(), key=str) if step_ns]
     by_size = [_row_of_sizes(gpu, job, rows) for gpu in kinds] if is_counted else []
     found = [row for row in by_size if row.tflop or row.hfu_pct]
