@@ -214,6 +214,12 @@ def _events(excess_ns: Floats, is_slow: Mask) -> Events:
     )
 
 
+def each_of(excess_ns: Floats, is_slow: Mask) -> Events:
+    """Return slow values as events of one each."""
+    rows = np.flatnonzero(is_slow)
+    return Events(first=rows, last=rows, row=rows, excess_ns=excess_ns[rows])
+
+
 def _recurrences_of(
     times: StepTimes, events: Events, parts: Sequence[tuple[Floats, Mask]]
 ) -> tuple[Recurrence, ...]:

@@ -28,8 +28,6 @@ AT_ONCE_RATIO = 0.8
 """A rise at once has this share of it in two of the blocks; one that grows late has a third."""
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
-SHORT_RATIO = 0.5
-"""Steps of validation have no backward pass: they take less than half of a usual step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +104,11 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
     steps = times.steps
     if steps.n_steps < 2 * N_BLOCKS:
         return None
-    whole_ns, end = times.own_ns + times.rest_ns, steps.n_steps
+    whole_ns = times.own_ns + times.rest_ns
     is_work = _jumps(times.rest_ns) and _growth(times.rest_ns)[2] >= _growth(times.own_ns)[2]
     if not (is_work or _rises(whole_ns) or _jumps(times.own_ns)):
-        end -= _n_validating(whole_ns) * end // N_BLOCKS
-        if not _rises(whole_ns[:end]):
-            return None
-    step, rest = (_growth(length_ns[:end]) for length_ns in (times.own_ns, times.rest_ns))
+        return None
+    step, rest = _growth(times.own_ns), _growth(times.rest_ns)
     is_between = rest[2] > step[2]
     if not is_between and (stretches := _of_other_work(times)):
         found = (slowdown_of(stretch) for stretch in stretches)
@@ -122,10 +118,10 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
         is_between=is_between,
         first_ns=first_ns,
         last_ns=last_ns,
-        extra_ns=_growth(whole_ns[:end])[2],
+        extra_ns=_growth(whole_ns)[2],
         begin_ns=int(steps.start_ns[0]),
         end_ns=int(steps.end_ns.max()),
-        is_jump=_is_jump((times.rest_ns if is_between else times.own_ns)[:end]),
+        is_jump=_is_jump(times.rest_ns if is_between else times.own_ns),
     )
 
 
@@ -160,14 +156,6 @@ def _is_jump(length_ns: Integers) -> bool:
     usual = _medians(length_ns)[1:]
     begin, end = np.median(usual[:_AT_AN_END]), np.median(usual[-_AT_AN_END:])
     return bool((usual[2:] - usual[:-2]).max() >= AT_ONCE_RATIO * (end - begin))
-
-
-def _n_validating(length_ns: Integers) -> int:
-    """Return how many blocks at the end may be validation of the same phase: one, or short ones."""
-    usual = _medians(length_ns)
-    is_short = usual < SHORT_RATIO * np.median(usual)
-    n_short = int(np.argmin(is_short[::-1]))
-    return max(n_short, 1) if n_short <= _AT_AN_END else 1
 
 
 def _rises(length_ns: Integers) -> bool:

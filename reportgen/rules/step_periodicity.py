@@ -13,18 +13,18 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Integers, Mask
 from reportgen.facts import usage
-from reportgen.facts.contrast import Contrast, Gauge, WorkKind, contrast_of
+from reportgen.facts.contrast import Gauge, WorkKind
 from reportgen.facts.intervals import Union, overlaps_any
 from reportgen.facts.loader import (
     NodeWaits,
     are_waits_known,
-    is_waiting,
     long_waits_of,
     num_workers_of,
 )
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
+from reportgen.facts.slow_times import SlowTimes, slow_times_of
 from reportgen.facts.step_times import step_times_of
-from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
+from reportgen.facts.steps import Loop, PhaseSteps, loop_of, steps_of
 from reportgen.profile import NodeProfile
 from reportgen.results import Exhibit
 from reportgen.rules import contrast, kit
@@ -34,8 +34,6 @@ from reportgen.units import NS_PER_S
 
 SAME_RATIO = 0.02
 """Periods that differ by at most 2 % are the same: workers wait for each other, if not exactly."""
-MOST_MARKS = 500
-"""More slow steps than this are not drawn: marks would hide each other; all count."""
 MOST_NUMBERS = 6
 SHORT_PERIOD = 32
 HALF_CYCLE_RATIO = 0.5
@@ -74,13 +72,13 @@ WHAT = {
 }
 EVERY = "every {p.period_steps:g} steps{p.anew}"
 ANEW = ", counted anew in each epoch"
-RHYTHM = """The training process {p.worker} has {p.n_found:n}{missing} slow {p.word:mode} cycles,
+RHYTHM = """The training process {p.worker} has {p.found:n}{missing} slow {p.word:mode} cycles,
     one {every} ({p.period_s:s}; {behind} {numbers}{more}).{others}"""
-COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}; this time lies
-    {where}. Together it is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
+COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_s:s}; this time lies
+    {where}. Together it is {p.cost_s:s}, {p.cost_pct:pct} of the time from the first to the last
     step."""
 WHERE = {True: "in the pause before the next step", False: "within the step"}
-HIDDEN = """GPUs leave no more than {p.most_pct:pct} of the time unused (added up per sample), so
+HIDDEN = """GPUs leave no more than {most:pct} of the time unused (added up per sample), so
     these pauses cost no more."""
 LATE = "During most of it some training process waits for its batch."
 SET_UP = "They are the first ones behind a data loader that is set up, which fills its queue then."
@@ -118,64 +116,35 @@ class Period:
     """One rhythm of the steps of one worker and phase.
 
     Attributes:
-        anew: says that the steps are counted anew in each epoch; else empty.
         label: its name, with its first step where another rhythm has the same period.
-        usual_ns: median cycle of the steps that are not slow.
-        cost_ns: time of all occurrences above the usual.
-        is_between: whether the pause behind the step is what is slow.
-        slowest: the ``MOST_MARKS`` costliest occurrences; ``windows`` is when those were slow,
-            ``others`` some times in which the same part was as usual.
-        at_network: says that GPUs mostly idle in ``windows`` while the network is at its limit.
+        times: its occurrences; their usual length is that of a cycle.
+        anew: says that the steps are counted anew in each epoch; else empty.
+        at_network: says that GPUs mostly idle then while the network is at its limit.
         num_workers: loader processes of the worker, where its waits are not known.
-        contrast: what was different in the slow part of all.
-        most_ratio: the most that it can cost, as a share of the loop: pauses of the host cost what
-            GPUs leave unused.
         is_set_up: whether mostly the first two steps behind a loader that is set up are slow.
     """
 
     label: str = kit.col(name="period")
-    node: str
-    worker: str = kit.col()
-    phase: str
-    word: str = kit.col(name="phase")
+    times: SlowTimes
+    worker: str = kit.derived(lambda item: item.times.worker)
+    word: str = kit.derived(lambda item: item.times.word, name="phase")
     anew: str
     period_steps: float = kit.col("steps")
     period_s: float = kit.col("s")
-    n_found: int = kit.col(name="found")
+    found: int = kit.derived(lambda item: item.times.n_slow)
     n_expected: int = kit.col(name="expected")
-    usual_ns: float = kit.col("s", name="usual_s", per=NS_PER_S)
-    cost_each_s: float = kit.derived(lambda item: item.cost_ns / item.n_found / NS_PER_S, "s")
-    cost_ns: float = kit.col("s", name="cost_s", per=NS_PER_S)
-    cost_pct: float = kit.derived(lambda item: 100 * item.time_ratio, "%")
-    slow_part: str = kit.derived(
-        lambda item: "pause before the next step" if item.is_between else "step"
+    usual_s: float = kit.derived(lambda item: item.times.usual_ns / NS_PER_S, "s")
+    cost_each_s: float = kit.derived(
+        lambda item: item.times.cost_ns / item.times.n_slow / NS_PER_S, "s"
     )
-    is_between: bool
-    loop_ns: int
-    n_steps: int
-    slowest: PhaseSteps
-    windows: Union
-    others: Union
+    cost_s: float = kit.derived(lambda item: item.times.cost_ns / NS_PER_S, "s")
+    cost_pct: float = kit.derived(lambda item: 100 * item.times.time_ratio, "%")
+    slow_part: str = kit.derived(
+        lambda item: "pause before the next step" if item.times.is_between else "step"
+    )
     num_workers: int | None
-    contrast: Contrast
     at_network: str
-    most_ratio: float
-    is_set_up: bool = False
-
-    @property
-    def time_ratio(self) -> float:
-        """Return its time above the usual as a share of the worker's loop, in 0-1."""
-        return min(self.cost_ns / self.loop_ns, 1.0) if self.loop_ns else 0.0
-
-    @property
-    def cost_ratio(self) -> float:
-        """Return what can be saved at most, as a share of the loop, in 0-1."""
-        return min(self.time_ratio, self.most_ratio)
-
-    @property
-    def most_pct(self) -> float:
-        """Return ``most_ratio`` in percent."""
-        return 100 * self.most_ratio
+    is_set_up: bool
 
     @property
     def is_burst(self) -> bool:
@@ -187,16 +156,8 @@ class Period:
         return n > 1 and round(self.period_steps) == n
 
 
-@kit.row
-class SharedPeriod:
-    """The same rhythm in one worker or in several; the costliest stands for all."""
-
-    members: tuple[Period, ...]
-
-    @property
-    def main(self) -> Period:
-        """Return the rhythm of the worker in which it costs most."""
-        return max(self.members, key=lambda item: (item.cost_ratio, item.worker))
+Shared = tuple[Period, ...]
+"""The same rhythm in one worker or in several, the one in which it costs most first."""
 
 
 @kit.row
@@ -226,63 +187,37 @@ def _periods(part: NodeProfile, slow: SlowSteps) -> Iterator[Period]:
     is_normal[slow.events.cycles] = False
     if not is_normal.any():
         is_normal[:] = True
-    is_set_up = np.diff(slow.times.stretch, prepend=slow.times.stretch[:1]) > 0
-    opens = is_set_up | np.roll(is_set_up, 1)
-    found = [
-        replace(
-            _period(part, steps, rhythm, is_normal),
-            is_set_up=bool(2 * opens[rhythm.events.row].sum() > rhythm.events.row.size),
-        )
-        for rhythm in slow.rhythms
-    ]
+    found = [_period(part, slow, rhythm, is_normal) for rhythm in slow.rhythms]
     labels = [item.label for item in found]
     for item in found:
         is_alone = labels.count(item.label) < 2
-        first = "" if is_alone else f" from step {item.slowest.number[0]}"
+        first = "" if is_alone else f" from step {item.times.numbers[0]}"
         yield replace(item, label=item.label + first)
 
 
-def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, normal: Mask) -> Period:
-    events, worker = found.events, steps.worker
-    rows = events.cycles
-    first_ns, last_ns, is_between = steps.start_ns, steps.end_ns, _is_between(steps, rows, normal)
-    if is_between:
-        first_ns, last_ns = steps.end_ns, steps.next_ns
-    marked = events.where(np.sort(np.argsort(-events.excess_ns, kind="stable")[:MOST_MARKS]))
-    windows = Union(start_ns=first_ns[rows], end_ns=last_ns[rows])
-    others = Union(start_ns=first_ns[normal], end_ns=last_ns[normal])
-    some = slice(None, None, -(-others.start_ns.size // MOST_MARKS))
-    are_known = are_waits_known(part.spans, worker)
+def _period(part: NodeProfile, slow: SlowSteps, found: Recurrence, normal: Mask) -> Period:
+    steps, events = slow.times.steps, found.events
+    is_set_up = np.diff(slow.times.stretch, prepend=slow.times.stretch[:1]) > 0
+    opens = is_set_up | np.roll(is_set_up, 1)
+    times = slow_times_of(
+        part,
+        slow,
+        events,
+        normal,
+        is_between=_is_between(steps, events.cycles, normal),
+        length_ns=steps.cycle_ns,
+    )
+    are_known = are_waits_known(part.spans, steps.worker)
     item = Period(
         label="",
-        node=part.node,
-        worker=worker,
-        phase=steps.phase,
-        word=phase_word(steps.phase),
+        times=times,
         anew=ANEW if found.is_by_epoch else "",
         period_steps=found.period_steps,
         period_s=found.period_s,
-        n_found=events.row.size,
         n_expected=found.n_expected,
-        usual_ns=float(np.median(steps.cycle_ns[normal])),
-        cost_ns=float(events.excess_ns.sum()),
-        is_between=is_between,
-        loop_ns=steps.loop_ns,
-        n_steps=steps.n_steps,
-        slowest=steps.where(marked.row),
-        windows=Union(start_ns=first_ns[marked.first], end_ns=last_ns[marked.last]),
-        others=Union(start_ns=others.start_ns[some], end_ns=others.end_ns[some]),
-        num_workers=None if are_known else num_workers_of(part.spans, worker),
-        contrast=contrast_of(
-            part,
-            windows,
-            others,
-            worker=worker,
-            usual_ns=rows.size * others.length_ns / others.start_ns.size,
-            n_times=events.row.size,
-        ),
-        at_network=_at_network(part, windows),
-        most_ratio=usage.most_lost_ratio(part.system, windows) if is_between else 1.0,
+        num_workers=None if are_known else num_workers_of(part.spans, steps.worker),
+        at_network=_at_network(part, times.windows),
+        is_set_up=bool(2 * opens[events.row].sum() > events.row.size),
     )
     return replace(item, label=write(EVERY, p=item))
 
@@ -315,8 +250,8 @@ def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:
 def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
     """Join the rhythms that workers share; those of series that are too short do not count."""
     job = kit.merge([NodeRhythms(), *measurements])
-    groups = group_periods([item for item in job.periods if item.n_steps >= params.min_steps])
-    costly = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
+    groups = group_periods([item for item in job.periods if item.times.n_steps >= params.min_steps])
+    costly = [item for item in groups if 100 * item[0].times.cost_ratio >= params.min_share_pct]
     missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is None and job.longest < params.min_steps:
         missing = kit.too_few(TOO_FEW, longest=job.longest, least=params.min_steps)
@@ -328,7 +263,7 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
     )
 
 
-def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
+def group_periods(periods: Sequence[Period]) -> list[Shared]:
     """Return the rhythms of all workers, shared ones as one, the costliest first."""
     groups: list[list[Period]] = []
     for period in periods:
@@ -336,24 +271,31 @@ def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
         if same is None:
             groups.append(same := [])
         same.append(period)
-    found = [SharedPeriod(members=tuple(members)) for members in groups]
-    return sorted(found, key=lambda group: (-group.main.cost_ratio, group.main.period_steps))
+    found = [
+        tuple(sorted(members, key=lambda item: item is not _costliest(members)))
+        for members in groups
+    ]
+    return sorted(found, key=lambda group: (-group[0].times.cost_ratio, group[0].period_steps))
+
+
+def _costliest(members: Sequence[Period]) -> Period:
+    return max(members, key=lambda item: (item.times.cost_ratio, item.worker))
 
 
 def _is_same(one: Period, other: Period) -> bool:
-    if one.phase != other.phase or one.worker == other.worker:
+    if one.times.phase != other.times.phase or one.worker == other.worker:
         return False
     pairs = ((one.period_steps, other.period_steps), (one.period_s, other.period_s))
     return any(abs(this - that) <= SAME_RATIO * max(this, that) for this, that in pairs)
 
 
-def _metrics(costly: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
+def _metrics(costly: Sequence[Shared]) -> dict[str, float | int | None]:
     """Return the numbers to compare jobs by; those of the costliest rhythm, ``None`` without."""
-    main = costly[0].main if costly else None
-    gpu = main.contrast.loads.get(Gauge.GPU) if main else None
+    main = costly[0][0] if costly else None
+    gpu = main.times.contrast.loads.get(Gauge.GPU) if main else None
     return {
         "periods": len(costly),
-        "periodic_ratio": round(sum(group.main.cost_ratio for group in costly), 6),
+        "periodic_ratio": round(sum(group[0].times.cost_ratio for group in costly), 6),
         "period_steps": main.period_steps if main else None,
         "period_s": main.period_s if main else None,
         "cost_per_occurrence_s": main.cost_each_s if main else None,
@@ -362,42 +304,38 @@ def _metrics(costly: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
     }
 
 
-def _finding(group: SharedPeriod, params: Params, waits: Sequence[NodeWaits]) -> results.Finding:
-    main = group.main
-    marked_ns = main.cost_ns * main.windows.start_ns.size / main.n_found
-    edges, usual = ((union.start_ns, union.end_ns) for union in (main.windows, main.others))
-    is_late = is_waiting(
-        waits, edges, usual, node=main.node, is_between=main.is_between, extra_ns=marked_ns
-    )
-    hint = contrast.function_hint(kit.merge([period.contrast.contents for period in group.members]))
+def _finding(group: Shared, params: Params, waits: Sequence[NodeWaits]) -> results.Finding:
+    main, times = group[0], group[0].times
+    is_late = times.is_waiting(waits)
+    hint = contrast.function_hint(kit.merge([period.times.contrast.contents for period in group]))
     by_loader = hint is not None and hint.work is WorkKind.LOADER
     nth = ordinal(round(main.period_steps))
-    is_loading = main.is_set_up and not main.is_between
+    is_loading = main.is_set_up and not times.is_between
     parts = (
         _rhythm(group),
-        write(COST, p=main, where=WHERE[main.is_between]),
-        write(HIDDEN, p=main) if main.cost_ratio < main.time_ratio else "",
+        write(COST, p=main, where=WHERE[times.is_between]),
+        write(HIDDEN, most=100 * times.most_ratio) if times.cost_ratio < times.time_ratio else "",
         hint.text if hint else "",
         LATE if is_late and not by_loader else "",
         SET_UP if is_loading else "",
         write(BURSTS, p=main) if main.is_burst else "",
-        contrast.dip_text(main.contrast),
+        contrast.dip_text(times.contrast),
         main.at_network,
     )
     is_input = by_loader or is_late or main.is_burst or is_loading
     message = BATCHES_LATE if is_input else RECURS
     is_short = main.period_steps <= SHORT_PERIOD
-    is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
+    is_update = is_short and main.cost_each_s < HALF_CYCLE_RATIO * main.usual_s
     advice = hint.advice if hint else LOAD_ADVICE if main.is_burst else None
     if main.at_network and (by_loader or not (hint and hint.advice)):
         advice = NETWORK_ADVICE
     return message.fault(
-        100 * main.cost_ratio,
+        100 * times.cost_ratio,
         threshold=params.min_share_pct,
-        where=kit.at_worker(main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]),
-        severity=results.Severity.INFO if is_update else kit.cost_severity(main.cost_ratio),
+        where=kit.at_worker(main.worker, times.windows.start_ns[0], times.windows.end_ns[-1]),
+        severity=results.Severity.INFO if is_update else kit.cost_severity(times.cost_ratio),
         advice=UPDATE_ADVICE if is_update else advice,
-        what=write(WHAT[main.is_between], p=main, nth=nth),
+        what=write(WHAT[times.is_between], p=main, nth=nth),
         text=" ".join(part for part in parts if part),
         function=hint.function if hint else "",
         every=write(EVERY, p=main),
@@ -405,29 +343,29 @@ def _finding(group: SharedPeriod, params: Params, waits: Sequence[NodeWaits]) ->
     )
 
 
-def _rhythm(group: SharedPeriod) -> str:
-    main = group.main
-    numbers = [str(step) for step in main.slowest.number[: MOST_NUMBERS + 1].tolist()]
-    others = [item.worker for item in group.members if item is not main]
-    is_cut = main.n_found > len(numbers) or len(numbers) > MOST_NUMBERS
+def _rhythm(group: Shared) -> str:
+    main = group[0]
+    numbers = [str(step) for step in main.times.numbers[: MOST_NUMBERS + 1]]
+    others = [item.worker for item in group if item is not main]
+    is_cut = main.found > len(numbers) or len(numbers) > MOST_NUMBERS
     return write(
         RHYTHM,
         p=main,
         every=write(EVERY, p=main),
-        missing="" if main.n_found == main.n_expected else f" of {main.n_expected:,} expected",
-        behind="after step" if main.is_between else "step",
+        missing="" if main.found == main.n_expected else f" of {main.n_expected:,} expected",
+        behind="after step" if main.times.is_between else "step",
         numbers=", ".join(numbers[:MOST_NUMBERS]),
         more=" …" if is_cut else "",
         others=f" The same holds for {join_names(others)}." if others else "",
     )
 
 
-def _exhibits(groups: Sequence[SharedPeriod], costly: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
+def _exhibits(groups: Sequence[Shared], costly: Sequence[Shared]) -> Iterator[Exhibit]:
     """Yield the table of all rhythms, and the evidence for those which cost enough."""
     if groups:
         yield kit.table(
             "periods",
-            [member for group in groups for member in group.members],
+            [member for group in groups for member in group],
             Period,
             title="Regular slow steps by training process",
             caption="""Costs are the time above the usual cycle at that time. Shares are of the time
@@ -436,23 +374,24 @@ def _exhibits(groups: Sequence[SharedPeriod], costly: Sequence[SharedPeriod]) ->
         )
     if costly:
         merged = [
-            (group.main.label, kit.merge([period.contrast.contents for period in group.members]))
+            (group[0].label, kit.merge([period.times.contrast.contents for period in group]))
             for group in costly
         ]
         yield from contrast.exhibits_of(
-            merged, [(group.main.label, group.main.contrast) for group in costly]
+            merged, [(group[0].label, group[0].times.contrast) for group in costly]
         )
         yield kit.intervals(
-            [item for group in costly for member in group.members for item in _intervals(member)],
+            [item for group in costly for member in group for item in _intervals(member)],
             title="When steps were regularly slow",
-            n_all=sum(member.n_found for group in costly for member in group.members),
+            n_all=sum(member.found for group in costly for member in group),
         )
 
 
 def _intervals(member: Period) -> Iterator[kit.Interval]:
-    windows, numbers = member.windows, member.slowest.number.tolist()
-    for number, start_ns, end_ns in zip(numbers, windows.start_ns, windows.end_ns, strict=True):
-        where = kit.stretch(member.node, member.worker, start_ns, end_ns)
+    times, windows = member.times, member.times.windows
+    edges = zip(times.numbers, windows.start_ns, windows.end_ns, strict=True)
+    for number, start_ns, end_ns in edges:
+        where = kit.stretch(times.node, times.worker, start_ns, end_ns)
         yield kit.interval(f"step {number}, slow {member.label}", where)
 
 

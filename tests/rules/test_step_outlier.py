@@ -610,14 +610,6 @@ def test_pauses_that_become_longer_at_once_are_work_between_steps(begins, cause)
     assert found.cause == cause
 
 
-@pytest.mark.parametrize(("n_validating", "first"), [(20, "309 ms"), (46, "308 ms")])
-def test_validation_at_the_end_does_not_hide_that_steps_grow_slower(n_validating, first) -> None:
-    lengths = [0.3 + step / 400 for step in range(220)] + [0.1] * n_validating
-    found = known(finding(one_after_the_other(lengths, [0.02] * len(lengths)), "STEP-2"))
-
-    assert found.title == f"The training steps grow slower: from {first} to 848 ms"
-
-
 def test_all_steps_are_data_whatever_is_drawn_or_judged() -> None:
     rows = [
         *step_rows(with_slow(300, [7]), worker="algo-1-9"),

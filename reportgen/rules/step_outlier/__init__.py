@@ -11,8 +11,9 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.contrast import WorkKind
 from reportgen.facts.intervals import Union, clip, overlap_ns
-from reportgen.facts.loader import MOSTLY_RATIO, is_waiting
+from reportgen.facts.loader import MOSTLY_RATIO
 from reportgen.facts.slow_steps import HANDFUL, LONGER_RATIO, SLOW_FROM_RATIO
+from reportgen.facts.slow_times import SlowTimes
 from reportgen.facts.step_times import N_BLOCKS, Slowdown
 from reportgen.results import Finding, Place, TimelineTrack, Track
 from reportgen.rules import contrast, kit
@@ -22,7 +23,6 @@ from reportgen.rules.step_outlier import tables
 from reportgen.rules.step_outlier.measure import (
     NodeSteps,
     Params,
-    RandomSlow,
     StepSeries,
     measure,
 )
@@ -177,34 +177,24 @@ def _random(job: NodeSteps) -> Finding | None:
     A few of them are pauses, and what is cheap is only in the table.
     """
     costly = [
-        (share, slow)
+        slow
         for item in job.series
         for slow in item.random
         if HANDFUL < slow.n_slow <= MOST_RANDOM_RATIO * slow.n_steps
-        and (share := min(slow.extra_ns / max(item.loop_ns, 1), slow.most_ratio)) >= kit.CHEAP_RATIO
+        and slow.cost_ratio >= kit.CHEAP_RATIO
     ]
     if not costly:
         return None
-    share, worst = max(costly, key=lambda pair: (pair[0], pair[1].worker))
+    worst = max(costly, key=lambda slow: (slow.cost_ratio, slow.worker))
     # Others wait inside their steps for one that is late between its own.
-    awaited = [pair for pair in costly if pair[1].is_between and _is_awaited(pair[1], worst)]
-    share, worst = max(awaited, key=lambda pair: pair[0], default=(share, worst))
-    edges = worst.windows.start_ns, worst.windows.end_ns
-    usual = worst.usual.start_ns, worst.usual.end_ns
-    node = worst.worker.rpartition("-")[0]
-    is_late = is_waiting(
-        job.waits,
-        edges,
-        usual,
-        node=node,
-        is_between=worst.is_between,
-        extra_ns=worst.extra_ns,
-    )
-    hint = contrast.function_hint(worst.contents)
+    awaited = [slow for slow in costly if slow.is_between and _is_awaited(slow, worst)]
+    worst = max(awaited, key=lambda slow: slow.cost_ratio, default=worst)
+    is_late = worst.is_waiting(job.waits)
+    hint = contrast.function_hint(worst.contrast.contents)
     # Waits for batches are left out of this time already.
     hint = hint if hint and hint.work is WorkKind.OTHER else None
     named = None if worst.is_between else named_worker(job.series)
-    same = [f"{slow.worker} {mode_word(slow.word)}" for _, slow in costly if slow is not worst]
+    same = [f"{slow.worker} {mode_word(slow.word)}" for slow in costly if slow is not worst]
     message = LONG_BETWEEN if worst.is_between else SLOW
     in_crowd = overlap_ns(worst.windows, job.crowded) / max(worst.windows.length_ns, 1)
     is_crowded = not is_late and in_crowd >= MOSTLY_RATIO
@@ -214,7 +204,7 @@ def _random(job: NodeSteps) -> Finding | None:
     if is_crowded:
         hint, named, advice = None, None, kit.CORES_ALONE
     return message.fault(
-        100 * min(share, 1.0),
+        100 * worst.cost_ratio,
         threshold=100 * kit.CHEAP_RATIO,
         where=kit.at_worker(
             worst.worker, int(worst.windows.start_ns[0]), int(worst.windows.end_ns.max())
@@ -224,7 +214,7 @@ def _random(job: NodeSteps) -> Finding | None:
         times=1 + (LONGER_RATIO if worst.is_between else SLOW_FROM_RATIO),
         mark=_mark(worst.worker, [item.worker for item in job.series]),
         crowd=" while other programs use the cores" * is_crowded,
-        numbers=join_names([str(step) for step in worst.steps], most=MOST_SLOW_NUMBERS),
+        numbers=join_names([str(step) for step in worst.numbers], most=MOST_SLOW_NUMBERS),
         why=f"{LATE * is_late}{CROWDED * is_crowded}{f' {hint.text}' if hint else ''}",
         others=write(MOST_OF_ALL, named=named) if named else _others(list(dict.fromkeys(same))),
         named=named,
@@ -233,7 +223,7 @@ def _random(job: NodeSteps) -> Finding | None:
     )
 
 
-def _is_awaited(slow: RandomSlow, waiting: RandomSlow) -> bool:
+def _is_awaited(slow: SlowTimes, waiting: SlowTimes) -> bool:
     """Return whether most slow steps of a worker pass while another one is slow between its own."""
     shared_ns = overlap_ns(waiting.windows, slow.windows)
     return bool(shared_ns >= MOSTLY_RATIO * waiting.windows.length_ns)

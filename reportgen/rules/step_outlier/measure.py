@@ -10,12 +10,12 @@ import numpy as np
 from reportgen.arrays import Integers
 from reportgen.facts import trend, usage
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
-from reportgen.facts.contrast import WindowContents, contrast_of
 from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overlaps_any, union_of
 from reportgen.facts.loader import NodeWaits, long_waits_of, waits_of
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import mean_of_present, minutes_of, sum_of
-from reportgen.facts.slow_steps import SlowSteps, slow_steps_of
+from reportgen.facts.slow_steps import SlowSteps, each_of, slow_steps_of
+from reportgen.facts.slow_times import SlowTimes, slow_times_of
 from reportgen.facts.step_times import Slowdown, StepTimes, slowdown_of, step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SpanTable, SystemTable
@@ -88,33 +88,6 @@ class SlowStep:
 
 
 @row
-class RandomSlow:
-    """Slow steps of one worker and phase, or slow times between them, that come in no rhythm.
-
-    ``n_steps`` are all of the phase; the rest is of the slow ones, without pauses. ``usual`` are
-    some of the others. ``most_ratio`` is the most that they cost, as a share of the loop.
-    """
-
-    worker: str
-    word: str
-    is_between: bool
-    n_steps: int
-    steps: tuple[int, ...]
-    usual_ns: float
-    longest_ns: int
-    extra_ns: float
-    windows: Union
-    usual: Union
-    contents: WindowContents
-    most_ratio: float
-
-    @property
-    def n_slow(self) -> int:
-        """Return how many there are."""
-        return int(self.windows.start_ns.size)
-
-
-@row
 class StepSeries:
     """All steps of one worker and phase; percentiles by linear interpolation, outliers included.
 
@@ -158,7 +131,7 @@ class StepSeries:
     aws: CountedSteps | None
     loop_ns: int
     slow: PhaseSteps
-    random: tuple[RandomSlow, ...]
+    random: tuple[SlowTimes, ...]
     slowdown: Slowdown | None
     work_growth: float | None
     outliers: tuple[SlowStep, ...]
@@ -327,43 +300,23 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
     )
 
 
-def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
+def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[SlowTimes]:
     """Yield the slow steps of a phase that come at random, and the slow times between them."""
-    times, steps = slow.times, slow.times.steps
-    edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
+    times = slow.times
     kinds = (
         (slow.is_random_step, slow.is_slow_step, slow.step_excess_ns, times.own_ns),
         (slow.is_random_between, slow.is_slow_between, slow.between_excess_ns, times.rest_ns),
     )
     for is_between, (is_random, is_slow, excess_ns, length_ns) in enumerate(kinds):
-        start_ns, end_ns = edges_ns[is_between : is_between + 2]
-        if not is_random.any():
-            continue
-        rows, others = np.flatnonzero(is_random), np.flatnonzero(~is_slow)
-        windows = Union(start_ns=start_ns[rows], end_ns=end_ns[rows])
-        most_ratio = usage.most_lost_ratio(part.system, windows) if is_between else 1.0
-        if not most_ratio:
-            continue
-        usual = Union(start_ns=start_ns[others], end_ns=end_ns[others])
-        usual_ns = float(np.median(length_ns))
-        contrast = contrast_of(
-            part, windows, usual, worker=steps.worker, usual_ns=rows.size * usual_ns
-        )
-        some = others[:: -(-others.size // MOST_STEP_MARKS)]
-        yield RandomSlow(
-            worker=steps.worker,
-            word=phase_word(steps.phase),
-            is_between=bool(is_between),
-            n_steps=steps.n_steps,
-            steps=tuple(steps.number[rows].tolist()),
-            usual_ns=usual_ns,
-            longest_ns=int(length_ns[rows].max()),
-            extra_ns=float(excess_ns[rows].sum()),
-            windows=windows,
-            usual=Union(start_ns=start_ns[some], end_ns=end_ns[some]),
-            contents=contrast.contents,
-            most_ratio=most_ratio,
-        )
+        if is_random.any():
+            yield slow_times_of(
+                part,
+                slow,
+                each_of(excess_ns, is_random),
+                ~is_slow,
+                is_between=bool(is_between),
+                length_ns=length_ns,
+            )
 
 
 def listed(steps: PhaseSteps, p50_s: float) -> tuple[SlowStep, ...]:

@@ -1,0 +1,120 @@
+"""Slow steps, or times between steps, of one reason: when, at what cost, and what else went on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.arrays import Integers, Mask
+from reportgen.facts import usage
+from reportgen.facts.contrast import Contrast, contrast_of
+from reportgen.facts.intervals import Union
+from reportgen.facts.loader import NodeWaits, is_waiting
+from reportgen.facts.slow_steps import Events, SlowSteps
+from reportgen.facts.steps import phase_word
+from reportgen.profile import NodeProfile
+
+MOST_KEPT = 500
+"""More slow steps than this are not drawn: marks would hide each other; all count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowTimes:
+    """Slow steps of one worker and phase, or slow times between them, that have one reason.
+
+    Attributes:
+        n_steps, loop_ns: all steps of the phase, and the loop of the worker.
+        n_slow: how many there are; ``numbers`` are the steps of the ``MOST_KEPT`` costliest,
+            ``windows`` is when those were slow, ``others`` some times in which they were as usual.
+        usual_ns, longest_ns: how long they usually take, and the longest.
+        cost_ns: time of all above the usual.
+        most_ratio: the most that they can cost, as a share of the loop: times between steps cost
+            what GPUs leave unused.
+        contrast: what was different then.
+    """
+
+    node: str
+    worker: str
+    phase: str
+    is_between: bool
+    n_steps: int
+    loop_ns: int
+    n_slow: int
+    numbers: tuple[int, ...]
+    windows: Union
+    others: Union
+    usual_ns: float
+    longest_ns: int
+    cost_ns: float
+    most_ratio: float
+    contrast: Contrast
+
+    @property
+    def word(self) -> str:
+        """Return the phase in a word."""
+        return phase_word(self.phase)
+
+    @property
+    def time_ratio(self) -> float:
+        """Return their time above the usual as a share of the worker's loop, in 0-1."""
+        return min(self.cost_ns / self.loop_ns, 1.0) if self.loop_ns else 0.0
+
+    @property
+    def cost_ratio(self) -> float:
+        """Return what can be saved at most, as a share of the loop, in 0-1."""
+        return min(self.time_ratio, self.most_ratio)
+
+    def is_waiting(self, waits: Sequence[NodeWaits]) -> bool:
+        """Return whether some worker waits for data during most of this time."""
+        edges, usual = ((some.start_ns, some.end_ns) for some in (self.windows, self.others))
+        extra_ns = self.cost_ns * len(self.numbers) / self.n_slow
+        at, is_between = self.node, self.is_between
+        return is_waiting(waits, edges, usual, node=at, is_between=is_between, extra_ns=extra_ns)
+
+
+def slow_times_of(
+    part: NodeProfile,
+    slow: SlowSteps,
+    events: Events,
+    is_usual: Mask,
+    *,
+    is_between: bool,
+    length_ns: Integers,
+) -> SlowTimes:
+    """Return what is known of the events of a phase, against the (n,) steps that are as usual.
+
+    ``length_ns`` are the (n,) lengths of what is slow; events, and usual steps, are at least one.
+    """
+    steps, rows = slow.times.steps, events.cycles
+    edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
+    start_ns, end_ns = edges_ns[is_between : is_between + 2]
+    kept = events.where(np.sort(np.argsort(-events.excess_ns, kind="stable")[:MOST_KEPT]))
+    windows = Union(start_ns=start_ns[rows], end_ns=end_ns[rows])
+    others = Union(start_ns=start_ns[is_usual], end_ns=end_ns[is_usual])
+    some = slice(None, None, -(-others.start_ns.size // MOST_KEPT))
+    return SlowTimes(
+        node=part.node,
+        worker=steps.worker,
+        phase=steps.phase,
+        is_between=is_between,
+        n_steps=steps.n_steps,
+        loop_ns=steps.loop_ns,
+        n_slow=events.row.size,
+        numbers=tuple(steps.number[kept.row].tolist()),
+        windows=Union(start_ns=start_ns[kept.first], end_ns=end_ns[kept.last]),
+        others=Union(start_ns=others.start_ns[some], end_ns=others.end_ns[some]),
+        usual_ns=float(np.median(length_ns[is_usual])),
+        longest_ns=int(length_ns[rows].max()),
+        cost_ns=float(events.excess_ns.sum()),
+        most_ratio=usage.most_lost_ratio(part.system, windows) if is_between else 1.0,
+        contrast=contrast_of(
+            part,
+            windows,
+            others,
+            worker=steps.worker,
+            usual_ns=rows.size * others.length_ns / others.start_ns.size,
+            n_times=events.row.size,
+        ),
+    )
