@@ -69,6 +69,7 @@ JOIN = ", and join products that share an input"
 ADVICE_OTHERWISE = "Try torch.compile(mode='max-autotune') and newer kernel libraries."
 ADVICE_COMPILED = "Try newer kernel libraries."
 FUSE = "Fuse them: torch.compile, or fused layers (norm, optimizer, loss)."
+STRIDED = " Small or strided tensors hold these kernels up: make them contiguous once."
 FAR_FROM_PEAK = kit.Message(
     id="EFF-1",
     cause=results.Cause.LOW_EFFICIENCY,
@@ -147,7 +148,7 @@ def _findings(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]
     far = [row for row in rows if row.flops and (reached := row.pct_of_bound) and reached < FAR_PCT]
     saved_ns = sum(row.time_ns * (1 - (row.pct_of_bound or 0.0) / REACHABLE_PCT) for row in far)
     spent_ns = sum(row.time_ns for row in far)
-    share = min(saved_ns / job.window_ns, 1.0) if job.window_ns else 0.0
+    share = _share(saved_ns, job)
     if share >= WORTH_RATIO:
         worst = max(far, key=lambda row: row.headroom_ns or 0.0)
         others_ns = sum(row.time_ns for row in far if row.operator != worst.operator)
@@ -172,7 +173,7 @@ def _findings(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]
             reasons=f" Why: {join_names(reasons)}." if reasons else "",
         )
     on_scores, products = tables.unfused_attention(rows)
-    share = min(sum(row.time_ns for row in on_scores) / job.window_ns, 1.0) if on_scores else 0.0
+    share = _share(sum(row.time_ns for row in on_scores), job)
     if share >= WORTH_RATIO:
         spent_ns = sum(row.time_ns for row in (*products, *on_scores))
         yield UNFUSED_ATTENTION.finding(
@@ -185,6 +186,10 @@ def _findings(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]
             spent=spent_ns,
         )
     yield from _of_elements(job, [row for row in rows if row not in on_scores])
+
+
+def _share(saved_ns: float, job: RankWork) -> float:
+    return min(saved_ns / job.window_ns, 1.0) if job.window_ns else 0.0
 
 
 def _reason(row: tables.BySize) -> str:
@@ -202,30 +207,24 @@ def _advice(reasons: Sequence[str], job: RankWork, *, is_product: bool) -> str:
 def _of_elements(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]:
     elements = [row for row in rows if row.key.work_class == WorkClass.ELEMENTWISE]
     spent_ns = sum(row.time_ns for row in elements) - job.fused_ns
-    spent_pct = pct_of(spent_ns, job.kernel_ns)
-    share = min(spent_ns / 2 / job.window_ns, 1.0) if job.window_ns else 0.0
-    if spent_pct < MUCH_PCT or share < WORTH_RATIO:
+    share = _share(spent_ns / 2, job)
+    if pct_of(spent_ns, job.kernel_ns) < MUCH_PCT or share < WORTH_RATIO:
         return
     known = [row for row in elements if row.pct_of_bandwidth is not None]
-    bound_ns, known_ns = sum(row.bound_ns or 0.0 for row in known), sum(r.time_ns for r in known)
-    reached_pct = pct_of(bound_ns, known_ns) if known_ns else None
-    is_slow = reached_pct is not None and reached_pct < FAR_FROM_BANDWIDTH_PCT
+    reached = more = ""
+    if known_ns := sum(row.time_ns for row in known):
+        pct = pct_of(sum(row.bound_ns or 0.0 for row in known), known_ns)
+        reached = ", at {pct:pct} of the memory's bandwidth where sizes are known"
+        reached = write(reached, pct=pct) + ": only moving less helps" * (pct >= AT_BANDWIDTH_PCT)
+        more = STRIDED * (pct < FAR_FROM_BANDWIDTH_PCT)
     yield ELEMENTS.finding(
-        measured=spent_pct,
+        measured=pct_of(spent_ns, job.kernel_ns),
         threshold=MUCH_PCT,
         severity=kit.cost_severity(share),
         share=share,
-        reached=""
-        if reached_pct is None
-        else write(
-            ", at {pct:pct} of the memory's bandwidth where sizes are known{so}",
-            pct=reached_pct,
-            so=": only moving less helps" if reached_pct >= AT_BANDWIDTH_PCT else "",
-        ),
+        reached=reached,
         fuse=one_line(kit.FIND_BREAKS) if job.is_compiled else FUSE,
-        more=" Small or strided tensors hold these kernels up: make them contiguous once."
-        if is_slow
-        else "",
+        more=more,
     )
 
 
@@ -324,12 +323,10 @@ def _on_operators(rows: Sequence[tables.BySize]) -> str:
 def _metrics(
     job: RankWork, rows: Sequence[tables.BySize], use: Sequence[tables.Utilization]
 ) -> dict[str, float | int | None]:
-    known = [row for row in rows if row.pct_of_peak is not None]
-    ideal_ns = sum(row.time_ns * (row.pct_of_peak or 0) / 100 for row in known)
-    spent_ns = sum(row.time_ns for row in known)
+    peak_pct = tables.mean(rows, "pct_of_peak")
     return {
         "flops_known_ratio": tables.coverage_pct(rows, job.kernel_ns) / 100,
-        "peak_ratio": ideal_ns / spent_ns if spent_ns else None,
+        "peak_ratio": None if peak_pct is None else peak_pct / 100,
         **_ratios(use),
         "flops": sum(row.flops or 0 for row in rows),
     }

@@ -231,16 +231,16 @@ def _of_class(name: str, rows: Sequence[BySize], every_ns: int) -> OfClass:
         time_ns=spent_ns,
         pct_of_time=None if name == WorkClass.COPY else pct_of(spent_ns, every_ns),
         tflop=sum(row.flops or 0 for row in rows) / 1e12 or None,
-        tflops_per_s=_mean(rows, "tflops_per_s"),
-        pct_of_peak=_mean(with_flops, "pct_of_peak"),
-        gb_per_s=_mean(rows, "gb_per_s"),
-        pct_of_bandwidth=_mean(with_bytes, "pct_of_bandwidth"),
+        tflops_per_s=mean(rows, "tflops_per_s"),
+        pct_of_peak=mean(rows, "pct_of_peak"),
+        gb_per_s=mean(rows, "gb_per_s"),
+        pct_of_bandwidth=mean(rows, "pct_of_bandwidth"),
         bound_ns=sum(row.bound_ns or 0 for row in bounded) if bounded else None,
         headroom_ns=sum(row.headroom_ns or 0 for row in bounded) if bounded else None,
     )
 
 
-def _mean(rows: Iterable[BySize], name: str) -> float | None:
+def mean(rows: Iterable[BySize], name: str) -> float | None:
     """Return the mean of a rate over the time of the rows that have it."""
     known = [row for row in rows if getattr(row, name) is not None]
     spent_ns = sum(row.time_ns for row in known)
