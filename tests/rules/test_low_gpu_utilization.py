@@ -301,6 +301,14 @@ def test_a_gpu_that_swings_wastes_its_rests() -> None:
     assert known(found.estimate).share_ratio == pytest.approx(5 * 3.5 / len(values), abs=1e-6)
 
 
+@pytest.mark.parametrize(("resting", "is_told"), [(8e7, True), (1.5e7, False)])
+def test_what_a_node_writes_while_a_gpu_rests_is_told(resting: float, is_told: bool) -> None:
+    use, written = ([95.0] * 16 + [0.0] * 4) * 5 + [95.0], ([1e7] * 16 + [resting] * 4) * 5 + [1e7]
+    found = known(finding(run(RULE, node(gpu0=use, write=written), **SMALL), "GPU-2"))
+    assert ("80 MB/s written to disk, otherwise 10 MB/s" in found.text) is is_told
+    assert ("save checkpoints asynchronously" in found.advice) is is_told
+
+
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     result = run(RULE, node(gpu0=[30.0] * 21))
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen import results
+from reportgen.facts.contrast import Contrast
 from reportgen.facts.usage import SHORT_FROM_RATIO, used_gpus
-from reportgen.rules import kit
+from reportgen.rules import contrast, kit
 from reportgen.rules.aws.aws_low_gpu_utilization import Params
 from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -116,7 +117,7 @@ FLUCTUATING = kit.Message(
         for {gpu.work_idle_pct:pct} of its working time""",
     text="""In its working time the mean utilization of this GPU is {gpu.work_mean_pct:pct}. The
         95th percentile is {gpu.work_p95_pct:pct} and the 5th {measured:pct}: it is idle (below
-        {threshold:pct}) for {gpu.work_idle_pct:pct} of this time.{concerned}""",
+        {threshold:pct}) for {gpu.work_idle_pct:pct} of this time.{concerned}{meanwhile}""",
     advice="""Find what the GPU waits for between its bursts of work: data loading, synchronization
         with other GPUs, checkpoints or logging.""",
     unit="% (5th percentile in its working time)",
@@ -173,7 +174,8 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
     if low:
         yield _under_used(low, used, params)
     if swings:
-        yield _swinging(swings, used, params)
+        meanwhile = [node.meanwhile for node in nodes if node.meanwhile]
+        yield _swinging(swings, used, params, meanwhile)
     if not low and not swings and not any(node.has_events for node in nodes):
         yield _short_of_work([gpu for gpu in used if gpu.verdict is not UseVerdict.NOT_JUDGED])
 
@@ -269,13 +271,18 @@ def _under_used(
 
 
 def _swinging(
-    gpus: Sequence[GpuUtilization], used: Sequence[GpuUtilization], params: Params
+    gpus: Sequence[GpuUtilization],
+    used: Sequence[GpuUtilization],
+    params: Params,
+    meanwhile: Sequence[Contrast],
 ) -> results.Finding:
     """Return the finding on GPUs that swing; each works between its rests.
 
     One that the others wait for in collectives, in which they look busy, costs as much as all.
     """
     worst = max(gpus, key=lambda gpu: gpu.rested_ratio)
+    then = (found for found in meanwhile if found.node == worst.node)
+    hints = [hint for found in then for hint in contrast.hints_of(found) if hint.advice]
     short = max(worst.rested_ratio, worst.short_ratio)
     return FLUCTUATING.finding(
         measured=worst.work_p5_pct,
@@ -283,10 +290,12 @@ def _swinging(
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
         severity=results.Severity.INFO if short < SHORT_FROM_RATIO else kit.fault_severity(short),
         share=short,
-        advice=_advice(worst),
+        advice=hints[0].advice if hints else _advice(worst),
         gpu=worst,
         params=params,
         concerned=_concerned(worst, gpus, len(used)),
+        meanwhile="".join(f" While the GPU is idle: {hint.text}" for hint in hints[:1]),
+        when="while the GPU is idle",
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import numpy as np
 
 from reportgen.arrays import Floats
 from reportgen.facts import samples, usage
+from reportgen.facts.contrast import Contrast, contrast_of
 from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.intervals import Union, union_of
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.rules.aws.aws_low_gpu_utilization import Params, violations_of
 from reportgen.rules.aws.details import Violations
@@ -103,7 +106,8 @@ class GpuUtilization:
 class NodeGpus:
     """One node: how many ticks it has, whether it has events, how each of its GPUs was used.
 
-    ``n_enough``: samples that must be exceeded.
+    ``n_enough``: samples that must be exceeded. ``meanwhile``: of the GPU that rests for longest
+    between its bursts of work, what was different on the node while it idled.
     """
 
     node: str
@@ -112,6 +116,7 @@ class NodeGpus:
     has_events: bool
     gpus: tuple[GpuUtilization, ...]
     aws: Violations
+    meanwhile: Contrast | None
 
 
 def measure(part: NodeProfile, params: Params) -> NodeGpus:
@@ -131,7 +136,27 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
         has_events=part.spans.n_spans > 0,
         gpus=gpus,
         aws=aws,
+        meanwhile=_meanwhile(part, gpus, params),
     )
+
+
+def most_swinging(gpus: Iterable[GpuUtilization]) -> GpuUtilization | None:
+    """Return the GPU whose rests between its bursts of work take most of its time."""
+    swings = (gpu for gpu in gpus if gpu.verdict is UseVerdict.FLUCTUATING)
+    return max(swings, key=lambda gpu: gpu.rested_ratio, default=None)
+
+
+def _meanwhile(
+    part: NodeProfile, gpus: Sequence[GpuUtilization], params: Params
+) -> Contrast | None:
+    worst, kind = most_swinging(gpus), SeriesKind.GPU_UTILIZATION
+    if worst is None:
+        return None
+    series = dict(usage.samples_by_gpu(part.system, kind))[worst.gpu]
+    is_rest = (series.time_ns >= worst.start_ns) & (series.time_ns <= worst.end_ns)
+    rest_ns = series.time_ns[is_rest & (series.values < params.threshold_p5)]
+    work = Union(start_ns=np.array([worst.start_ns]), end_ns=np.array([worst.end_ns]))
+    return contrast_of(part, union_of(rest_ns, rest_ns), work)
 
 
 def _measure_gpu(
