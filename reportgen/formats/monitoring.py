@@ -140,8 +140,8 @@ _SPEED = re.compile(
     r"(?:tokens?|tok|samples?|examples?|steps?|iters?|it|images?|imgs?|batch(?:es)?|frames?|"
     r"sequences?|seqs?|throughput|tflops?|flops|mfu|hfu)"
 )
-_WORDS = re.compile(r"[^a-z0-9]+")
-_RATES = frozenset({"sec", "second", "s", "ps", "throughput", "gpu", "device"})
+_WORDS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])")
+_SECONDS = frozenset({"sec", "second", "s", "ps"})
 _ALONE = frozenset({"mfu", "hfu", "tps", "throughput", "tflops", "fps", "sps", "tgs"})
 
 
@@ -149,14 +149,16 @@ def is_speed(name: str) -> bool:
     """Return whether a name of a training program means throughput or MFU.
 
     Example:
-        >>> [is_speed(name) for name in ("train/tokens_per_sec", "perf/mfu(%)", "loss", "steps")]
-        [True, True, False, False]
+        >>> [is_speed(name) for name in ("train/tokens_per_sec", "perf/mfu(%)", "loss", "it/s")]
+        [True, True, False, True]
     """
-    words = [word for word in _WORDS.split(name.lower()) if word]
+    words = [word.lower() for word in _WORDS.split(name) if word]
     if _ALONE & set(words):
         return True
-    counted = any(_SPEED.fullmatch(word) for word in words)
-    return counted and "per" in words and bool(_RATES & set(words[words.index("per") :]))
+    counted = [place for place, word in enumerate(words) if _SPEED.fullmatch(word)]
+    if any(_SECONDS & set(words[place + 1 : place + 2]) for place in counted):
+        return True
+    return bool(counted) and "per" in words and bool(_SECONDS & set(words[words.index("per") :]))
 
 
 @dataclass(slots=True, kw_only=True)
