@@ -178,8 +178,7 @@ def run_notebook(
     if begins_anew:
         folder = output.parent.absolute()
         notebook.cells = [_change_to(folder), *notebook.cells, _change_to(Path.home())]
-    with writing(output):
-        executed = _execute(notebook, output, manager, shows_errors=shows_errors)
+    executed = _execute(notebook, manager, shows_errors=shows_errors)
     if begins_anew:
         executed.cells = executed.cells[1:-1]
     _tidy(executed, mark)
@@ -207,43 +206,38 @@ def is_unchanged(path: Path) -> bool:
         return False
 
 
-def _execute(notebook: Any, output: Path, manager: Any, *, shows_errors: bool) -> Any:
-    """Return the notebook with its outputs; to show errors papermill writes it to ``output``."""
-    import papermill
+def _execute(notebook: Any, manager: Any, *, shows_errors: bool) -> Any:
+    """Return the notebook with its outputs, by papermill's engine: who calls this writes it."""
+    from papermill.engines import papermill_engines
+    from papermill.iorw import load_notebook_node
 
     try:
-        return papermill.execute_notebook(
-            notebook,
-            # papermill fills in parameters
-            str(output).replace("{", "{{").replace("}", "}}") if shows_errors else None,
+        executed = papermill_engines.execute_notebook_with_engine(
+            None,
+            load_notebook_node(notebook),
             kernel_name="python3",
-            language="python",
             progress_bar=False,
-            request_save_on_cell_execute=False,
             km=manager,
             record_timing=False,
             allow_errors=shows_errors,
         )
-    except papermill.PapermillExecutionError as err:
-        if not shows_errors:
-            raise OutputError(
-                _failed(err.cell_index, err.ename, err.evalue),
-                hint="This notebook is reportgen's own: please report it, and make a summary alone "
-                "with --format md until then.",
-            ) from err
-        executed = import_module("nbformat").read(str(output), 4)
-        executed = import_module("papermill.execute").remove_error_markers(executed)
-        for place, cell in enumerate(executed.cells):
-            for error in (item for item in cell.get("outputs", ()) if item.output_type == "error"):
-                what = _failed(place, error.ename, error.evalue)
-                logger.warning("warning: %s The page shows the error.", what)
-        return executed
     except RuntimeError as err:
         raise OutputError(
             f"The notebook's kernel died ({err}).",
             hint="Mostly there is too little memory: free some, look for a cell that needs much, "
             "or make a summary alone with --format md.",
         ) from err
+    for place, cell in enumerate(executed.cells):
+        for error in (item for item in cell.get("outputs", ()) if item.output_type == "error"):
+            what = _failed(place, error.ename, error.evalue)
+            if not shows_errors:
+                raise OutputError(
+                    what,
+                    hint="This notebook is reportgen's own: please report it, and make a summary "
+                    "alone with --format md until then.",
+                )
+            logger.warning("warning: %s The page shows the error.", what)
+    return executed
 
 
 def _failed(place: int, name: str, value: str) -> str:
