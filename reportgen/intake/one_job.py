@@ -37,7 +37,8 @@ _REMEDY = (
 
 _TABLES = (
     "Tables are read with a header (no noheader) that has times and a metric of GPUs: "
-    "nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
+    "nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1, or "
+    "nvidia-smi dmon -o DT"
 )
 
 

@@ -68,6 +68,7 @@ _TIMES = (
 _ELAPSED = ("elapsed", "elapsed_s", "elapsed_sec", "elapsed_seconds", "relative_time", "seconds")
 _GPUS = ("index", "gpu", "gpu_id", "gpu_index", "id", "device", "uuid", "gpu_uuid", "pci_bus_id")
 _NAMES = ("name", "gpu_name", "product_name", "market_name")
+_SOURCE_OF_DMON = "nvidia-smi dmon"
 _DMON = re.compile(r"#[\s#]*(?:Date|Time|gpu)\b", re.IGNORECASE)
 _SAME_S_RATIO = 0.25
 _MOST_DIFFS_PCT = 97
@@ -100,7 +101,8 @@ def _columns_of(titles: Sequence[str], source: str) -> _Columns | None:
     times, elapsed = place_of(names, _TIMES), place_of(names, _ELAPSED)
     date = place_of(names, ("date",))
     at = elapsed if times is None else times
-    if at is None or not metrics:
+    has_day = source != _SOURCE_OF_DMON or date is not None
+    if at is None or not metrics or not has_day:
         return None
     return _Columns(
         source=source,
@@ -127,7 +129,7 @@ def _table(lines: Iterable[str]) -> tuple[_Columns | None, Iterator[list[str]]]:
         rows = (
             line.replace(",", " ").split() for line in stream if not line.lstrip().startswith("#")
         )
-        return _columns_of(titles, "nvidia-smi dmon"), (row for row in rows if row)
+        return _columns_of(titles, _SOURCE_OF_DMON), (row for row in rows if row)
     cells = cells_of(chain([first], stream))
     titles = next(cells, [])
     source = "amd-smi" if re.search(r"\bgfx|umc|vram", first) else "a table of GPU metrics"

@@ -141,8 +141,12 @@ def test_broken_lines_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [rows(), "epoch,loss\n1,2\n", "timestamp,cpu\n1,2\n", "index,gpu_util\n0,5\n", "a"]
-)
+    "content",
+    [
+        rows(), "epoch,loss\n1,2\n", "timestamp,cpu\n1,2\n", "index,gpu_util\n0,5\n", "a",
+        "#Time gpu sm\n#HH:MM:SS Idx %\n 10:00:00 0 97\n",
+    ],
+)  # fmt: skip
 def test_other_tables_are_no_input(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.csv").write_text(content)
     for path in (tmp_path, tmp_path / "a.csv"):
