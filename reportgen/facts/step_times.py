@@ -104,11 +104,12 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
     steps = times.steps
     if steps.n_steps < 2 * N_BLOCKS:
         return None
-    whole_ns = times.own_ns + times.rest_ns
+    rest_ns = _without_fall(times)
+    whole_ns = times.own_ns + rest_ns
     is_work = _jumps(times.rest_ns) and _growth(times.rest_ns)[2] >= _growth(times.own_ns)[2]
     if not (is_work or _rises(whole_ns) or _jumps(times.own_ns)):
         return None
-    step, rest = _growth(times.own_ns), _growth(times.rest_ns)
+    step, rest = _growth(times.own_ns), _growth(rest_ns)
     is_between = rest[2] > step[2]
     if not is_between and (stretches := _of_other_work(times)):
         found = (slowdown_of(stretch) for stretch in stretches)
@@ -123,6 +124,21 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
         end_ns=int(steps.end_ns.max()),
         is_jump=_is_jump(times.rest_ns if is_between else times.own_ns),
     )
+
+
+def _without_fall(times: StepTimes) -> Integers:
+    """Return (n,) the time behind each step as if it had not become shorter at once.
+
+    Work between steps that ends does not hide that steps grow. What moves from there into the steps
+    stays.
+    """
+    fall_ns, rise_ns = (np.diff(_medians(ns)) for ns in (times.rest_ns, times.own_ns))
+    at = int(np.argmin(fall_ns))
+    if 2 * rise_ns[at] >= -fall_ns[at]:
+        return times.rest_ns
+    first = sum(block.size for block in np.array_split(times.rest_ns, N_BLOCKS)[: at + 1])
+    is_behind = np.arange(times.rest_ns.size) >= first
+    return np.asarray(times.rest_ns - round(fall_ns[at]) * is_behind)
 
 
 def _of_other_work(times: StepTimes) -> Sequence[StepTimes]:

@@ -55,6 +55,21 @@ def test_steps_half_as_long_again_as_those_around_them_are_slow() -> None:
     assert slow.step_excess_ns[200] == pytest.approx(0.6 * steps.own_ns[200], rel=0.1)
 
 
+@pytest.mark.parametrize(("moved", "grows"), [(0.0, True), (1.0, False)])
+def test_work_between_steps_that_ends_does_not_hide_that_steps_grow(moved, grows) -> None:
+    """In the middle a second between the steps ends, or moves into the steps."""
+    steps = grown(0.8 * (1 - moved))
+    is_late = np.arange(240) >= 120
+    found = slowdown_of(
+        replace(
+            steps,
+            own_ns=steps.own_ns + int(moved * 1e9) * is_late,
+            rest_ns=steps.rest_ns + 1_000_000_000 * ~is_late,
+        )
+    )
+    assert bool(found and found.extra_ns > 0.05 * steps.own_ns.sum()) is grows
+
+
 def test_steps_that_warm_up_are_not_slow() -> None:
     steps = grown(0.0)
     lengths = steps.own_ns.copy()
