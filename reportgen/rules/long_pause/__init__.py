@@ -9,21 +9,9 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Mask
-from reportgen.facts.contrast import Contrast, contrast_of
+from reportgen.facts.contrast import Contrast
 from reportgen.facts.intervals import Union, covered_each
-from reportgen.facts.pauses import (
-    IdlePauses,
-    Pauses,
-    WorkerPauses,
-    idle_pauses_of,
-    pauses_beside_steps,
-    pauses_of_workers,
-)
-from reportgen.facts.samples import present_values
-from reportgen.facts.steps import Loop, loop_of, phase_word
-from reportgen.facts.usage import IDLE_BELOW_PCT, in_use, used_throughout
-from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
+from reportgen.profile import NodeProfile
 from reportgen.results import (
     Exhibit,
     ExhibitKind,
@@ -37,12 +25,10 @@ from reportgen.results import (
 )
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import join_names, mode_word, write
-from reportgen.units import NS_PER_MINUTE, NS_PER_S, seconds
+from reportgen.rules.long_pause.measure import NodePauses, Pause, measure_node
+from reportgen.text import join_names, write
+from reportgen.units import NS_PER_MINUTE, seconds
 
-WORKING_RATIO = 0.5
-"""GPUs that are used half as much as otherwise do work in which no step was recorded, such as an
-evaluation: this is no pause."""
 DOMINANT_RATIO = 0.8
 """A pause that costs four fifths of all of them is the one to look at."""
 HELD_UP_RATIO = 0.9
@@ -142,81 +128,6 @@ class Params:
     )
 
 
-def _name(pause: Pause) -> str:
-    if pause.step is None:
-        return "pause"
-    place = "behind" if pause.is_between else "in"
-    return f"pause {place} {mode_word(pause.phase)} step {pause.step}"
-
-
-@kit.row
-class Pause:
-    """One pause of one worker, or of all GPUs, or cores, of one node.
-
-    Attributes:
-        worker: empty for devices; so is ``phase``.
-        gpus: those that idled, where others were busy.
-        step: number of the step that is slow, or behind which the pause lies.
-        loop_ns: of the worker, or the time from the first work of the GPUs to their last.
-    """
-
-    lane: str = kit.derived(lambda item: kit.lane_of(item.node, item.worker))
-    name: str = kit.derived(_name)
-    node: str = kit.col()
-    worker: str = kit.col()
-    phase: str = kit.col()
-    step: int | None = kit.col()
-    is_between: bool
-    part: str = kit.derived(
-        lambda item: (
-            "between steps" if item.is_between else "step" if item.worker else "idle devices"
-        )
-    )
-    start_ns: int = kit.col("s", name="start_s", per=NS_PER_S)
-    end_ns: int = kit.col("s", name="end_s", per=NS_PER_S)
-    length_ns: int = kit.derived(
-        lambda item: item.end_ns - item.start_ns, "s", name="length_s", per=NS_PER_S
-    )
-    usual_ns: int = kit.col("s", name="usual_s", per=NS_PER_S)
-    gpus: str = ""
-    lost_pct: float = kit.derived(lambda item: 100 * item.lost_ratio, "%")
-    loop_ns: int
-
-    @property
-    def lost_ratio(self) -> float:
-        """Return the share of the loop that would be saved without it."""
-        return max(self.length_ns - self.usual_ns, 0) / self.loop_ns if self.loop_ns else 0.0
-
-
-@kit.row
-class NodePauses:
-    """One node, or all of them merged.
-
-    Attributes:
-        longest: how many steps the largest phase of a worker has.
-        n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node at work.
-        busy: by node, when all of its GPUs look busy.
-        gpu_nodes, core_nodes: nodes whose GPUs, or cores where they have none, were looked at, also
-            beside recorded steps.
-        n_unaligned: nodes that could be compared by their clocks alone, which are not aligned.
-        pauses: of workers, and of devices where no steps were recorded.
-        meanwhile: what was different then, for each worker, or node, that paused.
-    """
-
-    loop: Loop = kit.merged(kit.merge, default_factory=Loop)
-    n_workers: int = kit.merged(sum, default=0)
-    longest: int = kit.merged(max, default=0)
-    n_ticks: int = kit.merged(sum, default=0)
-    n_gpus: int = kit.merged(sum, default=0)
-    n_samples: int = kit.merged(max, default=0)
-    busy: tuple[tuple[str, Union], ...] = kit.merged(kit.concat, default=())
-    gpu_nodes: tuple[str, ...] = kit.merged(kit.concat, default=())
-    core_nodes: tuple[str, ...] = kit.merged(kit.concat, default=())
-    n_unaligned: int = kit.merged(sum, default=0)
-    pauses: tuple[Pause, ...] = kit.merged(kit.concat, default=())
-    meanwhile: tuple[Contrast, ...] = kit.merged(kit.concat, default=())
-
-
 @kit.row
 class JobPause:
     """The same pause in one worker or in several."""
@@ -272,109 +183,7 @@ def _is_same_step(one: Pause, other: Pause) -> bool:
 
 def measure(part: NodeProfile, params: Params) -> NodePauses:
     """Measure the workers of a node, or its devices where no steps were recorded."""
-    system, loop = part.system, loop_of(part.spans)
-    workers = pauses_of_workers(part, least_steps=params.min_steps)
-    n_gpus = len(system.names(SeriesKind.GPU_UTILIZATION))
-    bound_ns = 0 if part.recorded is None else part.recorded.clock_bound_ns
-    idle = None
-    if bound_ns is not None:
-        idle = pauses_beside_steps(system, workers) if workers else idle_pauses_of(system)
-    found = [_of_worker(part, worker) for worker in workers]
-    if idle is not None:
-        long = idle.pauses.where(idle.pauses.end_ns - idle.pauses.start_ns > (bound_ns or 0))
-        found.append(_of_devices(part, replace(idle, pauses=long)))
-    looked_at = () if idle is None else (part.node,)
-    return NodePauses(
-        loop=loop,
-        n_workers=len(workers),
-        longest=max((worker.n_steps for worker in workers), default=0),
-        n_ticks=system.n_ticks,
-        n_gpus=n_gpus,
-        n_samples=idle.n_ticks if idle else 0,
-        busy=() if idle is None else ((part.node, idle.busy),),
-        gpu_nodes=looked_at if n_gpus else (),
-        core_nodes=() if n_gpus else looked_at,
-        n_unaligned=int(bound_ns is None),
-        pauses=tuple(pause for pauses, _ in found for pause in pauses),
-        meanwhile=tuple(meanwhile for pauses, meanwhile in found if pauses),
-    )
-
-
-def _of_worker(part: NodeProfile, paused: WorkerPauses) -> tuple[tuple[Pause, ...], Contrast]:
-    pauses = paused.pauses.where(~_at_work(part.system, paused.pauses, paused.ordinary))
-    words = [phase_word(phase) for phase in paused.phases]
-    rows = tuple(_rows(part.node, pauses, paused.loop_ns, worker=paused.worker, phases=words))
-    usual_ns = float(pauses.usual_ns.sum())
-    windows = _windows(pauses)
-    return rows, contrast_of(
-        part, windows, paused.ordinary, worker=paused.worker, usual_ns=usual_ns
-    )
-
-
-def _of_devices(part: NodeProfile, paused: IdlePauses) -> tuple[tuple[Pause, ...], Contrast]:
-    first_ns, last_ns = paused.work_ns
-    work = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
-    rows = tuple(
-        replace(row, gpus=_idle_gpus(part.system, row))
-        for row in _rows(part.node, paused.pauses, last_ns - first_ns)
-    )
-    return rows, contrast_of(part, _windows(paused.pauses), work)
-
-
-def _idle_gpus(system: SystemTable, pause: Pause) -> str:
-    """Return the used GPUs that idled in a pause of GPUs; empty where all of them did."""
-    kind = SeriesKind.GPU_UTILIZATION
-    columns, names = system.columns_of(kind), system.names(kind)
-    inside = slice(*np.searchsorted(system.tick_ns, [pause.start_ns, pause.end_ns]).tolist())
-    used = np.flatnonzero(used_throughout(columns)).tolist()
-    idle = [at for at in used if np.nanmean(columns[at][inside]) < IDLE_BELOW_PCT]
-    return "" if len(idle) == len(used) else ", ".join(names[at] for at in idle)
-
-
-def _rows(
-    node: str, pauses: Pauses, loop_ns: int, *, worker: str = "", phases: list[str] | None = None
-) -> Iterator[Pause]:
-    columns = (pauses.start_ns, pauses.end_ns, pauses.usual_ns, pauses.step, pauses.phase)
-    listed = (column.tolist() for column in (*columns, pauses.is_between))
-    for start_ns, end_ns, usual_ns, step, phase, is_between in zip(*listed, strict=True):
-        yield Pause(
-            node=node,
-            worker=worker,
-            phase=phases[phase] if phases else "",
-            step=None if step == NO_STEP else step,
-            is_between=is_between,
-            start_ns=start_ns,
-            end_ns=end_ns,
-            usual_ns=usual_ns,
-            loop_ns=loop_ns,
-        )
-
-
-def _windows(pauses: Pauses) -> Union:
-    """Return when it paused; a sample at the end of a pause is one of work."""
-    return Union(start_ns=pauses.start_ns, end_ns=pauses.end_ns - 1)
-
-
-def _at_work(system: SystemTable, pauses: Pauses, ordinary: Union) -> Mask:
-    """Return in which pauses between steps every used GPU of the node worked on.
-
-    Inside a step a GPU that waits for another one in a collective looks busy.
-    """
-    is_at_work = np.zeros(pauses.n_pauses, dtype=bool)
-    if not ordinary.start_ns.size or not system.names(SeriesKind.GPU_UTILIZATION):
-        return is_at_work
-    between = np.flatnonzero(pauses.is_between)
-    starts_ns = [ordinary.start_ns[0], *pauses.start_ns[between]]
-    ends_ns = [ordinary.end_ns[-1], *pauses.end_ns[between]]
-    edges = np.searchsorted(system.tick_ns, [starts_ns, ends_ns]).T.tolist()
-    inside_pct = []
-    for use in in_use(system):
-        known = [present_values(use[first:stop]) for first, stop in edges]
-        inside_pct.append([values.mean() if values.size else np.nan for values in known])
-    if inside_pct:
-        usual_pct, *others_pct = np.array(inside_pct).T
-        is_at_work[between] = [(pct >= WORKING_RATIO * usual_pct).all() for pct in others_pct]
-    return is_at_work
+    return measure_node(part, least_steps=params.min_steps)
 
 
 def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
