@@ -126,16 +126,30 @@ def measure(part: NodeProfile, _params: NoParams) -> Measured:
 
 
 def _joined(logs: Sequence[Progress]) -> Iterator[Progress]:
-    """Yield the logs of one counter, of which a job that was restarted has several, as one."""
+    """Yield the logs of one counter, of which a job that was restarted has several, as one.
+
+    Of logs at the same time, such as those of training and validation, the longest one counts.
+    """
     for counter in dict.fromkeys(log.counter for log in logs):
         alike = [log for log in logs if log.counter == counter]
-        time_ns, step = _in_order([(log.time_ns, log.step) for log in alike])
+        apart = list[Progress]()
+        for log in sorted(alike, key=lambda log: -log.step.size):
+            if not any(_overlap(log.time_ns, other.time_ns) for other in apart):
+                apart.append(log)
+        time_ns, step = _in_order([(log.time_ns, log.step) for log in apart])
         names = sorted({name for log in alike for name in log.logged})
         logged = {
             name: _in_order([log.logged[name] for log in alike if name in log.logged])
             for name in names
         }
         yield Progress(counter=counter, time_ns=time_ns, step=step, logged=logged)
+
+
+def _overlap(one_ns: Integers, other_ns: Integers) -> bool:
+    """Return whether two logs have entries in the same stretch; one without entries has none."""
+    if not one_ns.size or not other_ns.size:
+        return False
+    return bool(one_ns[0] <= other_ns[-1] and other_ns[0] <= one_ns[-1])
 
 
 def _in_order(series: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:

@@ -75,6 +75,14 @@ def test_pauses_are_counted_apart_from_the_pace_and_with_the_gpus() -> None:
     assert not run(RULE, node(replace(steady, time_ns=short))).findings
 
 
+def test_the_log_of_validation_beside_that_of_training_is_no_restart() -> None:
+    beside = log([0.01] * 4, every_s=90, from_s=START_S + 5)
+    result = run(RULE, node(log([2.0] * 40), beside))
+    assert column(result, "progress", "restarts") == [0]
+    assert column(result, "progress", "steps_per_s") == [2.0]
+    assert not result.findings
+
+
 def test_logs_of_a_restarted_job_are_one() -> None:
     first, second = log([2.0] * 20), log([2.0] * 20, from_s=START_S + 300)
     result = run(RULE, node(second, first))
