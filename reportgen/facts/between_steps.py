@@ -156,13 +156,13 @@ def _usual_ns(times: StepTimes) -> Floats:
     """Return (n,) what lies behind each step as behind all steps around it, without waits."""
     slow = slow_steps_of(times)
     rest_ns = times.rest_ns.astype(np.float64)
-    return np.where(_pauses(slow), rest_ns - slow.between_excess_ns, rest_ns)
+    return np.where(_pauses(slow), rest_ns - slow.between.excess_ns, rest_ns)
 
 
 def _pauses(slow: SlowSteps) -> Mask:
     """Return (n,) behind which steps lies more than usual: far more, or again and again."""
-    is_longer = slow.between_excess_ns > np.maximum(slow.step_excess_ns, 0)
-    return slow.is_slow_between | (slow.in_rhythm & is_longer)
+    is_longer = slow.between.excess_ns > np.maximum(slow.step.excess_ns, 0)
+    return slow.between.is_slow | (slow.in_rhythm & is_longer)
 
 
 @fact
@@ -349,7 +349,7 @@ def _workers(spans: SpanTable) -> Iterator[_Worker]:
 def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
     """Return the steps of a phase, the ends of usual ones, its slow steps and its slow pauses."""
     steps, slow = times.steps, slow_steps_of(times)
-    is_slow, is_pause = slow.is_slow_step, _pauses(slow)
+    is_slow, is_pause = slow.step.is_slow, _pauses(slow)
     tail_ns = (TAIL_RATIO * steps.duration_ns).astype(np.int64)
     return (
         union_of(steps.start_ns, steps.end_ns),

@@ -107,7 +107,7 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     end_ns, is_within = system.tick_ns[is_full], np.zeros(system.n_ticks, dtype=bool)
     losses = defaultdict[str, float](float)
     for times in step_times_of(spans):
-        steps, is_slow_between = times.steps, slow_steps_of(times).is_slow_between
+        steps, is_slow_between = times.steps, slow_steps_of(times).between.is_slow
         is_crowded = overlaps_any(steps.start_ns, steps.next_ns, end_ns - interval_ns, end_ns)
         is_late = np.arange(steps.n_steps) >= WARM_UP_STEPS
         free_ns = steps.cycle_ns[~is_crowded]

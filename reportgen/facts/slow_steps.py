@@ -100,98 +100,94 @@ class Recurrence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlowPart:
+    """The steps of a phase, or the times between them, against those around them, (n,) each.
+
+    Attributes:
+        length_ns: how long each is, without waits for batches.
+        excess_ns: by how much it exceeds the usual length at its time.
+        is_slow: which are slow, for any reason.
+        is_pause: which are pauses, waits included; none at the start or in a rhythm.
+        is_random: which others are slow neither at the start nor in a rhythm.
+    """
+
+    length_ns: Integers
+    excess_ns: Floats
+    is_slow: Mask
+    is_pause: Mask
+    is_random: Mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlowSteps:
     """The steps of one worker and phase, and what lies behind each, against those around them.
 
     Attributes:
-        step_excess_ns, between_excess_ns: (n,) by how much each exceeds the usual length at its
-            time; waits for batches are left out of both.
-        is_slow_step, is_slow_between: (n,) which of them are slow; the first steps of a phase
-            compile, tune and allocate, and are none of the slow ones.
+        step, between: the steps, and the times behind them; the first steps of a phase compile,
+            tune and allocate, and are none of the slow ones.
         events: the slow cycles, waits included; ``rhythms`` are those of them that recur.
-        is_pause_step, is_pause_between: (n,) which are pauses, waits included.
+        in_rhythm: (n,) which cycles belong to a rhythm.
     """
 
     times: StepTimes
-    step_excess_ns: Floats
-    between_excess_ns: Floats
-    is_slow_step: Mask
-    is_slow_between: Mask
+    step: SlowPart
+    between: SlowPart
     events: Events
     rhythms: tuple[Recurrence, ...]
-    is_pause_step: Mask
-    is_pause_between: Mask
-
-    @property
-    def n_steps(self) -> int:
-        """Return how many steps there are."""
-        return self.times.steps.n_steps
-
-    @property
-    def in_rhythm(self) -> Mask:
-        """Return (n,) which cycles belong to a rhythm."""
-        mask = np.zeros(self.times.steps.n_steps, dtype=bool)
-        for rhythm in self.rhythms:
-            mask[rhythm.events.cycles] = True
-        return mask
-
-    @property
-    def is_random_between(self) -> Mask:
-        """Return (n,) which times between steps come at random, none at the start."""
-        least_ns = SLOW_FROM_RATIO * float(np.median(self.times.steps.cycle_ns))
-        is_late = np.arange(self.is_slow_between.size) >= WARM_UP_STEPS
-        is_long = self.is_slow_between & (self.between_excess_ns > least_ns)
-        is_random = self._apart(is_long & is_late, self.between_excess_ns)
-        return is_random & ~self.is_pause_between
-
-    @property
-    def is_random_step(self) -> Mask:
-        """Return (n,) which steps are slow at random."""
-        return self._apart(self.is_slow_step, self.step_excess_ns) & ~self.is_pause_step
-
-    def _apart(self, is_slow: Mask, excess_ns: Floats) -> Mask:
-        """Return which are slow, in no rhythm, and not the tail of lengths that scatter."""
-        in_rhythm = self.in_rhythm
-        is_random = is_slow & ~in_rhythm
-        least_ns = excess_ns[is_random].min(initial=np.inf)
-        is_near = (excess_ns > least_ns / 2) & (excess_ns < least_ns) & ~(is_slow | in_rhythm)
-        is_tail = is_near.sum() >= TAIL_RATIO * is_random.sum()
-        return np.zeros_like(is_slow) if is_tail else is_random
+    in_rhythm: Mask
 
 
 @fact
 def slow_steps_of(times: StepTimes) -> SlowSteps:
-    """Return the slow steps of one worker and phase, and the rhythms in them."""
+    """Return the slow steps of one worker and phase, and why they are."""
     steps = times.steps
     is_late = np.arange(steps.n_steps) >= WARM_UP_STEPS
-    step_ns, between_ns = (of.astype(np.float64) for of in (times.own_ns, times.rest_ns))
-    step_excess_ns, is_slow_step = excess_of(step_ns, least_ratio=SLOW_FROM_RATIO)
-    between_excess_ns, is_slow_between = excess_of(between_ns, least_ratio=LONGER_RATIO)
+    excess_ns, is_slow = excess_of(times.own_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
+    step = excess_ns, is_slow & is_late
+    between = excess_of(times.rest_ns.astype(np.float64), least_ratio=LONGER_RATIO)
     events = _events(*excess_of(steps.cycle_ns.astype(np.float64)))
-    parts = ((between_excess_ns, is_slow_between), (step_excess_ns, is_slow_step & is_late))
-    rhythms = _recurrences_of(times, events, parts)
-    is_free = is_late.copy()
+    rhythms = _recurrences_of(times, events, (between, step))
+    in_rhythm = np.zeros(steps.n_steps, dtype=bool)
     for rhythm in rhythms:
-        is_free[rhythm.events.cycles] = False
+        in_rhythm[rhythm.events.cycles] = True
+    cycle_ns, is_free = float(np.median(steps.cycle_ns)), is_late & ~in_rhythm
+    edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
+    parts = []
+    for at, (excess_ns, is_slow) in enumerate((step, between)):
+        is_pause = is_free & _stand_out(edges_ns[at + 1] - edges_ns[at], cycle_ns)
+        is_pause &= is_pause.sum() <= HANDFUL
+        is_free_and_slow = is_free & is_slow & (excess_ns > at * SLOW_FROM_RATIO * cycle_ns)
+        is_tail = _are_tail(excess_ns[~in_rhythm], excess_ns[is_free_and_slow])
+        parts.append(
+            SlowPart(
+                length_ns=(times.own_ns, times.rest_ns)[at],
+                excess_ns=excess_ns,
+                is_slow=is_slow,
+                is_pause=is_pause,
+                is_random=is_free_and_slow & ~is_pause & (not is_tail),
+            )
+        )
     return SlowSteps(
         times=times,
-        step_excess_ns=step_excess_ns,
-        between_excess_ns=between_excess_ns,
-        is_slow_step=is_slow_step & is_late,
-        is_slow_between=is_slow_between,
+        step=parts[0],
+        between=parts[1],
         events=events,
         rhythms=rhythms,
-        is_pause_step=_pauses(steps.duration_ns, steps, is_free),
-        is_pause_between=_pauses(steps.next_ns - steps.end_ns, steps, is_free),
+        in_rhythm=in_rhythm,
     )
 
 
-def _pauses(length_ns: Integers, steps: PhaseSteps, is_free: Mask) -> Mask:
-    """Return which of (n,) lengths are pauses: a few stops that exceed the tail of the others."""
+def _stand_out(length_ns: Integers, cycle_ns: float) -> Mask:
+    """Return which of (n,) lengths exceed the tail of the others by far."""
     excess_ns = length_ns - usual_of(length_ns.astype(np.float64))
-    least_ns = STOPS_CYCLES * float(np.median(steps.cycle_ns))
-    is_pause = is_free & (excess_ns > max(least_ns, OVER_TAIL * tail_of(excess_ns)))
-    return np.asarray(is_pause & (is_pause.sum() <= HANDFUL))
+    return excess_ns > max(STOPS_CYCLES * cycle_ns, OVER_TAIL * tail_of(excess_ns))
+
+
+def _are_tail(excess_ns: Floats, of_slow_ns: Floats) -> bool:
+    """Return whether slow ones are the tail of lengths that scatter: many more lie just below."""
+    least_ns = of_slow_ns.min(initial=np.inf)
+    n_near = ((excess_ns > least_ns / 2) & (excess_ns < least_ns)).sum()
+    return bool(n_near >= TAIL_RATIO * of_slow_ns.size)
 
 
 def tail_of(values: Floats | Integers) -> float:

@@ -134,7 +134,7 @@ def _without_fall(times: StepTimes) -> Integers:
     """
     fall_ns, rise_ns = (np.diff(_medians(ns)) for ns in (times.rest_ns, times.own_ns))
     at = int(np.argmin(fall_ns))
-    if 2 * rise_ns[at] >= -fall_ns[at]:
+    if not _jumps(times.rest_ns[::-1]) or 2 * rise_ns[at] >= -fall_ns[at]:
         return times.rest_ns
     first = sum(block.size for block in np.array_split(times.rest_ns, N_BLOCKS)[: at + 1])
     is_behind = np.arange(times.rest_ns.size) >= first

@@ -51,8 +51,8 @@ def test_steps_half_as_long_again_as_those_around_them_are_slow() -> None:
     lengths[[40, 200]] = (1.6 * lengths[[40, 200]]).astype(np.int64)
     slow = slow_steps_of(replace(steps, own_ns=lengths))
 
-    assert np.flatnonzero(slow.is_slow_step).tolist() == [40, 200]
-    assert slow.step_excess_ns[200] == pytest.approx(0.6 * steps.own_ns[200], rel=0.1)
+    assert np.flatnonzero(slow.step.is_slow).tolist() == [40, 200]
+    assert slow.step.excess_ns[200] == pytest.approx(0.6 * steps.own_ns[200], rel=0.1)
 
 
 @pytest.mark.parametrize(("moved", "grows"), [(0.0, True), (1.0, False)])
@@ -76,7 +76,7 @@ def test_steps_that_warm_up_are_not_slow() -> None:
     lengths[[0, 1, 2]] *= 20
     times = replace(steps, own_ns=lengths)
 
-    assert np.flatnonzero(slow_steps_of(times).is_slow_step).tolist() == [2]
+    assert np.flatnonzero(slow_steps_of(times).step.is_slow).tolist() == [2]
 
 
 @pytest.mark.parametrize(("total", "is_told"), [(0.9, True), (0.15, False)])
@@ -140,3 +140,10 @@ def test_steps_that_scatter_more_than_they_grow_within_an_epoch_grow_over_epochs
     (times,) = step_times_of(span_table(rows))
 
     assert slowdown_of(times) is not None
+
+
+def test_times_between_steps_that_scatter_do_not_end_and_hide_nothing() -> None:
+    levels = np.random.default_rng(38).lognormal(0, 0.5, 12)
+    rest_ns = (np.repeat(levels, 20) * 3e8).astype(np.int64)
+
+    assert slowdown_of(replace(grown(0.0), rest_ns=rest_ns)) is None

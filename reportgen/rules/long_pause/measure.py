@@ -178,7 +178,7 @@ def _of_worker(part: NodeProfile, phases: Sequence[SlowSteps], least_steps: int)
     gone = union_of(*unrecorded_ns(part.system, part.spans))
     lost = clip(minus(gone, main.skipped), int(span.start_ns[0]), int(span.end_ns[0]))
     loop_ns = main.loop_ns - lost.length_ns
-    known = (slow for slow in phases if slow.n_steps >= least_steps)
+    known = (slow for slow in phases if slow.times.steps.n_steps >= least_steps)
     pauses = kit.concat(_of_phase(part.node, slow, loop_ns) for slow in known)
     pauses = tuple(sorted(pauses, key=lambda pause: pause.start_ns))
     windows = _windows(pauses)
@@ -203,7 +203,7 @@ def _of_phase(node: str, slow: SlowSteps, loop_ns: int) -> Iterator[Pause]:
     """Yield the steps of a phase that are pauses, and the times behind them that are."""
     steps = slow.times.steps
     edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
-    for is_between, is_pause in enumerate((slow.is_pause_step, slow.is_pause_between)):
+    for is_between, is_pause in enumerate((slow.step.is_pause, slow.between.is_pause)):
         start_ns, end_ns = edges_ns[is_between : is_between + 2]
         for row in np.flatnonzero(is_pause).tolist():
             yield Pause(

@@ -248,7 +248,7 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
     spans = part.spans
     steps, duration_ns = times.steps, times.steps.duration_ns
     slow = slow_steps_of(times)
-    extra_ns, is_slow = slow.step_excess_ns, slow.is_slow_step
+    extra_ns, is_slow = slow.step.excess_ns, slow.step.is_slow
     duration_s = np.sort(duration_ns) / NS_PER_S
     points_s = np.percentile(duration_s, (99, 95, 50))
     figures_s = (duration_s.mean(), duration_s.max(), *points_s, duration_s.min())
@@ -302,20 +302,11 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
 
 def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[SlowTimes]:
     """Yield the slow steps of a phase that come at random, and the slow times between them."""
-    times = slow.times
-    kinds = (
-        (slow.is_random_step, slow.is_slow_step, slow.step_excess_ns, times.own_ns),
-        (slow.is_random_between, slow.is_slow_between, slow.between_excess_ns, times.rest_ns),
-    )
-    for is_between, (is_random, is_slow, excess_ns, length_ns) in enumerate(kinds):
-        if is_random.any():
+    for is_between, its in ((False, slow.step), (True, slow.between)):
+        if its.is_random.any():
+            events, length_ns = each_of(its.excess_ns, its.is_random), its.length_ns
             yield slow_times_of(
-                part,
-                slow,
-                each_of(excess_ns, is_random),
-                ~is_slow,
-                is_between=bool(is_between),
-                length_ns=length_ns,
+                part, slow, events, ~its.is_slow, is_between=is_between, length_ns=length_ns
             )
 
 
