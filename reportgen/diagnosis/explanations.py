@@ -87,8 +87,7 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
     # Waits for batches, rhythms and pauses are left out of slow steps, which are so against those
     # around them; loaders that use up the cores slow steps down.
-    Cause.RANDOM_SLOW_STEPS: _TRACED
-    | {Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING, Cause.SLOW_WORKER},
+    Cause.RANDOM_SLOW_STEPS: _TRACED | {Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING},
     # Where gradients are accumulated the others wait for a slow worker in every nth step. A rhythm
     # of waits, or of loaders that are set up, is one of the input.
     Cause.PERIODIC_SLOW_STEPS: frozenset({Cause.SLOW_WORKER}),

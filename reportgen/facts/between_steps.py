@@ -18,7 +18,7 @@ import numpy as np
 from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts.intervals import Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import are_waits_known, worker_waits
-from reportgen.facts.samples import means, present_values, totals_of, unrecorded_ns
+from reportgen.facts.samples import means, present_values, silence_of, totals_of
 from reportgen.facts.slow_steps import SlowSteps, slow_steps_of
 from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
 from reportgen.facts.usage import in_use
@@ -70,7 +70,7 @@ class BetweenSteps:
 
 def between_steps_of(part: NodeProfile) -> tuple[BetweenSteps, ...]:
     """Return the work between the steps of each worker of a node."""
-    gone = union_of(*unrecorded_ns(part.system, part.spans))
+    gone = silence_of(part.system, part.spans)
     every = step_times_of(part.spans)
     groups = groupby(every, key=lambda times: times.steps.worker)
     return tuple(_of_worker(part.spans, tuple(phases), every, gone) for _, phases in groups)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.arrays import Floats, Instants, Integers, Mask
-from reportgen.facts.intervals import NOTHING, gaps_of, union_of
+from reportgen.facts.intervals import NOTHING, Union, gaps_of, union_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.units import NS_PER_MINUTE
 
@@ -190,8 +190,8 @@ def sampling_pauses(system: SystemTable) -> tuple[Instants, Instants]:
     return system.tick_ns[rows], system.tick_ns[rows + 1]
 
 
-def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Instants]:
-    """Return (n,) start and end of each stretch with neither samples nor events of a node.
+def silence_of(system: SystemTable, spans: SpanTable) -> Union:
+    """Return the stretches with neither samples nor events of a node.
 
     A job that was interrupted and resumed, as on spot instances, did nothing in them: they belong
     to no loop. Where only the samples pause, events show that the job went on.
@@ -202,7 +202,7 @@ def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Inst
     start_ns = np.concatenate([item.start_ns for item in free])
     end_ns = np.concatenate([item.end_ns for item in free])
     is_long = end_ns - start_ns > least_pause_ns(system.interval_ns)
-    return start_ns[is_long], end_ns[is_long]
+    return union_of(start_ns[is_long], end_ns[is_long])
 
 
 def count_values(values: Floats) -> tuple[Floats, Counts]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import NOTHING, Union, join, minus, union_of
-from reportgen.facts.samples import training_loop_ns, unrecorded_ns
+from reportgen.facts.samples import silence_of, training_loop_ns
 from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable, SystemTable
 from reportgen.profile.memo import fact
@@ -177,4 +177,4 @@ def unrecorded_of(system: SystemTable, spans: SpanTable) -> Union:
     shared, *others = skipped.values() or (NOTHING,)
     for other in others:
         shared = minus(shared, minus(shared, other))
-    return join((union_of(*unrecorded_ns(system, spans)), shared))
+    return join((silence_of(system, spans), shared))

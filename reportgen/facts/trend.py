@@ -1,14 +1,4 @@
-"""How a series develops: its trend, its usual value at each place, and which values are slow.
-
-There are several definitions of slow:
-
-* ``deviation_threshold_ns``: longer than the mean plus a few standard deviations, as AWS's rule
-  judges steps; ``outliers_by_minute`` repeats this along the job. Slow steps raise both the mean
-  and the deviation, so that many of them hide each other.
-* ``above_median``: longer than twice the median of the whole job; does not follow a drift.
-* ``excess_of``: longer than the usual duration at that time by its scatter; follows a drift and
-  finds small differences in steady series, which a search for rhythms needs.
-"""
+"""How a series develops: its trend, its usual value at each place, and which values are slow."""
 
 from __future__ import annotations
 

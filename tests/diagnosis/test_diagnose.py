@@ -82,6 +82,7 @@ def test_the_number_of_the_rule_that_tells_an_effect_does_not_deny_its_causes() 
         (Cause.PERIODIC_SLOW_STEPS, ("STEP-1", Cause.RANDOM_SLOW_STEPS)),
         (Cause.SLOWING_DOWN, ("STEP-1", Cause.RANDOM_SLOW_STEPS)),
         (Cause.LONG_PAUSE, ("STEP-1", Cause.RANDOM_SLOW_STEPS)),
+        (Cause.SLOW_WORKER, ("STEP-1", Cause.RANDOM_SLOW_STEPS)),
         (FEW, ("PERIOD-1", Cause.PERIODIC_SLOW_STEPS)),
         (Cause.TOO_MANY_LOADERS, ("PERIOD-1", Cause.PERIODIC_SLOW_STEPS)),
         (Cause.SLOW_INPUT, ("PERIOD-1", Cause.PERIODIC_SLOW_STEPS)),

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.facts.intervals import covered_ns
+from reportgen.facts.intervals import clip
 from reportgen.facts.samples import (
     mean_of,
     minutes_of,
     present_values,
     sampling_pauses,
+    silence_of,
     sum_of,
     training_loop_ns,
-    unrecorded_ns,
     window_percentiles,
 )
 from reportgen.profile import NodeProfile, SeriesKind
@@ -128,10 +128,10 @@ def paused(pause_s: float, *rows: tuple[float, float]) -> NodeProfile:
 
 
 def seconds_of(part: NodeProfile) -> list[tuple[float, float]]:
-    starts, ends = unrecorded_ns(part.system, part.spans)
+    found = silence_of(part.system, part.spans)
     return [
         ((start - ns(START_S)) / 1e9, (end - ns(START_S)) / 1e9)
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        for start, end in zip(found.start_ns.tolist(), found.end_ns.tolist(), strict=True)
     ]
 
 
@@ -157,6 +157,6 @@ def test_a_node_without_samples_never_pauses() -> None:
 
 def test_only_what_lies_in_the_range_overlaps() -> None:
     part = paused(1000)
-    stretches = unrecorded_ns(part.system, span_table([]))
+    stretches = silence_of(part.system, span_table([]))
     first_ns, last_ns = ns(START_S + 90), ns(START_S + 200)
-    assert covered_ns(*stretches, first_ns, last_ns) == ns(100)
+    assert clip(stretches, first_ns, last_ns).length_ns == ns(100)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +26,6 @@ STDDEV_DIGITS = 2
 """AWS rounds ``stddev`` in its JSON; the exhibits have all digits."""
 
 
-class _Params(Protocol):
-    @property
-    def stddev(self) -> float: ...
-    @property
-    def min_steps(self) -> int: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedSteps:
     """What AWS's rule keeps of a worker and phase; nothing exists of one with too few steps.
@@ -50,11 +43,16 @@ class CountedSteps:
 
 
 def counted_series(
-    steps: PhaseSteps, is_outlier: Mask, stats_s: Mapping[str, float], params: _Params
+    steps: PhaseSteps,
+    is_outlier: Mask,
+    stats_s: Mapping[str, float],
+    *,
+    stddev: float,
+    min_steps: int,
 ) -> CountedSteps | None:
     """Return what AWS keeps of a series, of which (n,) steps are outliers; ``None`` if too few."""
     minute_ns, minute_outliers = outliers_by_minute(
-        steps.end_ns, steps.duration_ns, stddev=params.stddev, min_steps=params.min_steps
+        steps.end_ns, steps.duration_ns, stddev=stddev, min_steps=min_steps
     )
     if not minute_ns.size:
         return None

@@ -20,7 +20,7 @@ from reportgen.arrays import Counts, Mask
 from reportgen.facts.contrast import Contrast, contrast_of
 from reportgen.facts.intervals import NOTHING, Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import loads_as_usual
-from reportgen.facts.samples import present_values, tick_lengths_ns, unrecorded_ns
+from reportgen.facts.samples import present_values, silence_of, tick_lengths_ns
 from reportgen.facts.slow_steps import HANDFUL, OVER_TAIL, SlowSteps, slow_steps_of, tail_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS, Loop, loop_of, phase_word
@@ -175,7 +175,7 @@ def _of_worker(part: NodeProfile, phases: Sequence[SlowSteps], least_steps: int)
     edges = [(slow.times.steps.start_ns, slow.times.steps.next_ns) for slow in phases]
     cycles = union_of(*map(np.concatenate, zip(*edges, strict=True)))
     span = Union(start_ns=cycles.start_ns[:1], end_ns=cycles.end_ns[-1:])
-    gone = union_of(*unrecorded_ns(part.system, part.spans))
+    gone = silence_of(part.system, part.spans)
     lost = clip(minus(gone, main.skipped), int(span.start_ns[0]), int(span.end_ns[0]))
     loop_ns = main.loop_ns - lost.length_ns
     known = (slow for slow in phases if slow.times.steps.n_steps >= least_steps)

@@ -280,7 +280,9 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
         above_twice_median=long.n_steps,
         start_ns=int(steps.start_ns[0]),
         reach_ns=int(steps.end_ns.max() - steps.start_ns[0]),
-        aws=counted_series(steps, is_outlier, stats_s, params),
+        aws=counted_series(
+            steps, is_outlier, stats_s, stddev=params.stddev, min_steps=params.min_steps
+        ),
         slow_extra_ns=float(extra_ns[is_slow].sum()),
         loop_ns=steps.loop_ns,
         slow=steps.where(is_slow),
