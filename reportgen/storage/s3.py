@@ -149,7 +149,8 @@ class S3Location:
 
         def fetch() -> bytes:
             answer = obstore.get(self._store, key, options=options)
-            version, size_bytes = answer.meta["e_tag"] or "", answer.meta["size"]
+            meta = answer.meta
+            version, size_bytes = meta["e_tag"] or "", meta["size"]
             listed = self._listed.get(key)
             if not listed:
                 return self._bounded(key, answer, most_bytes)
