@@ -15,12 +15,7 @@ from reportgen.arrays import Integers, Mask
 from reportgen.facts import usage
 from reportgen.facts.contrast import Gauge, WorkKind
 from reportgen.facts.intervals import Union, overlaps_any
-from reportgen.facts.loader import (
-    NodeWaits,
-    are_waits_known,
-    long_waits_of,
-    num_workers_of,
-)
+from reportgen.facts.loader import NodeWaits, are_waits_known, long_waits_of, num_workers_of
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
 from reportgen.facts.slow_times import SlowTimes, slow_times_of
 from reportgen.facts.step_times import step_times_of

@@ -241,10 +241,7 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
         text = NOT_ALIGNED if job.n_unaligned else NEVER_AT_WORK
         return Reason(code=ReasonCode.NO_STEPS, text=text)
     return kit.reason_to_skip(
-        n_ticks=job.n_ticks,
-        n_gpus=None,
-        n_samples=job.n_samples,
-        patience=params.min_samples - 1,
+        n_ticks=job.n_ticks, n_gpus=None, n_samples=job.n_samples, patience=params.min_samples - 1
     )
 
 

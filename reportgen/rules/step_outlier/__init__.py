@@ -20,12 +20,7 @@ from reportgen.rules import contrast, kit
 from reportgen.rules.aws.aws_step_outlier import counted_steps
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.step_outlier import tables
-from reportgen.rules.step_outlier.measure import (
-    NodeSteps,
-    Params,
-    StepSeries,
-    measure,
-)
+from reportgen.rules.step_outlier.measure import NodeSteps, Params, StepSeries, measure
 from reportgen.text import format_pct, join_names, mode_word, plural, write
 
 MOST_SLOW_NUMBERS = 8

@@ -130,11 +130,7 @@ def _percentiles(rows: Sequence[StepPercentiles], n_outliers: int) -> Exhibit:
             the fastest median."""
     shown = kit.low_middle_high(rows, lambda row: row.p50_s or 0.0)
     return kit.table(
-        "step_percentiles",
-        shown,
-        StepPercentiles,
-        title="Percentiles",
-        caption=caption,
+        "step_percentiles", shown, StepPercentiles, title="Percentiles", caption=caption
     )
 
 
