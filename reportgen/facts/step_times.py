@@ -104,13 +104,15 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
     steps = times.steps
     if steps.n_steps < 2 * N_BLOCKS:
         return None
-    rest_ns = _without_fall(times)
-    whole_ns = times.own_ns + rest_ns
+    whole_ns = times.own_ns + times.rest_ns
     is_work = _jumps(times.rest_ns) and _growth(times.rest_ns)[2] >= _growth(times.own_ns)[2]
-    if not (is_work or _rises(whole_ns) or _jumps(times.own_ns)):
-        return None
-    step, rest = _growth(times.own_ns), _growth(rest_ns)
-    is_between = rest[2] > step[2]
+    is_hidden = not (is_work or _rises(whole_ns) or _jumps(times.own_ns))
+    if is_hidden:
+        whole_ns = times.own_ns + _without_fall(times)
+        if not (_rises(times.own_ns) and _rises(whole_ns)):
+            return None
+    step, rest = _growth(times.own_ns), _growth(times.rest_ns)
+    is_between = rest[2] > step[2] and not is_hidden
     if not is_between and (stretches := _of_other_work(times)):
         found = (slowdown_of(stretch) for stretch in stretches)
         return max(filter(None, found), key=lambda slowdown: slowdown.extra_ns, default=None)
@@ -134,7 +136,7 @@ def _without_fall(times: StepTimes) -> Integers:
     """
     fall_ns, rise_ns = (np.diff(_medians(ns)) for ns in (times.rest_ns, times.own_ns))
     at = int(np.argmin(fall_ns))
-    if not _jumps(times.rest_ns[::-1]) or 2 * rise_ns[at] >= -fall_ns[at]:
+    if 2 * rise_ns[at] >= -fall_ns[at]:
         return times.rest_ns
     first = sum(block.size for block in np.array_split(times.rest_ns, N_BLOCKS)[: at + 1])
     is_behind = np.arange(times.rest_ns.size) >= first
