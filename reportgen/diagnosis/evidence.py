@@ -56,8 +56,8 @@ COPIES_BLOCK = Sign(
 )  # fmt: skip
 CORES_USED_UP = Sign(
     rule="CPUBottleneck", metric="busy_cores_ratio", limit_pct=80,
-    present="While GPUs are idle, {value:pct} of the cores are busy.",
-    absent="While GPUs are idle, only {value:pct} of the cores are busy.",
+    present="While GPUs leave time unused, {value:pct} of the cores are busy.",
+    absent="While GPUs leave time unused, only {value:pct} of the cores are busy.",
 )  # fmt: skip
 CPU_BUSY = Sign(
     rule="OverallSystemUsage", metric="cpu_p95_pct", limit_pct=90,
