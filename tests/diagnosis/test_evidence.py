@@ -33,7 +33,9 @@ def test_a_sign_that_is_excluded_speaks_against_the_cause_and_its_absence_for_it
     (absent,) = evidence_of(measured("CPUBottleneck", busy_cores_ratio=0.25))
 
     assert present.is_against
-    assert absent == Evidence(text="While GPUs leave time unused, only 25.0 % of the cores are busy.")
+    assert absent == Evidence(
+        text="While GPUs leave time unused, only 25.0 % of the cores are busy."
+    )
 
 
 def test_a_rule_that_did_not_look_is_silent_and_so_is_the_one_of_the_finding() -> None:
