@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
+from tests.role_service import RoleService, running_role_service
 from tests.s3_server import Bucket, running_proxy, running_server
 
 LONG_FILES = (
@@ -80,3 +81,10 @@ def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Itera
     with running_proxy(s3_server) as (address, trouble):
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)
         yield Bucket.create(s3_server, trouble)
+
+
+@pytest.fixture
+def service() -> Iterator[RoleService]:
+    """A service that hands out keys of a role."""
+    with running_role_service() as running:
+        yield running

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,6 +50,13 @@ class RoleService:
             return 401, b""
         keys = self.keys("AccessKeyId", "SecretAccessKey", "Token", "Expiration")
         return 200, json.dumps(keys).encode()
+
+
+def write_aws(home: Path, name: str, text: str) -> None:
+    """Write a file of the folder in which the AWS CLI keeps its settings."""
+    path = home / ".aws" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 @contextmanager

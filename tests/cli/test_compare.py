@@ -9,23 +9,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from reportgen import store
 from reportgen.cli.compare import command
 from reportgen.comparison import load
 from reportgen.errors import ReportgenError
-from reportgen.report import Report, Setup
+from reportgen.report import Setup
 from reportgen.results import Severity
-from tests.comparison.builders import finding, report_of, steps_table
+from tests.comparison.builders import finding, report_of, save, steps_table
 from tests.s3_server import Bucket
 from tests.traces import trace_text, write_trace
 
 STEPS = np.random.default_rng(1).lognormal(0, 0.02, 400)
-
-
-def save(folder: Path, report: Report) -> Path:
-    folder.mkdir(parents=True)
-    store.save(report, folder / "profiler-report")
-    return folder
 
 
 @pytest.fixture

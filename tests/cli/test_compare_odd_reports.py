@@ -19,17 +19,11 @@ from reportgen.errors import ReportgenError
 from reportgen.plain_files import read_entry
 from reportgen.report import Figures, Report, Setup
 from reportgen.results import PackedTable
-from tests.comparison.builders import report_of, steps_table
+from tests.comparison.builders import report_of, save, steps_table
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 FORMAT_1 = Path(__file__).parents[1] / "store" / "format1.zip"
 STEPS = np.random.default_rng(1).lognormal(0, 0.02, 400)
-
-
-def save(folder: Path, report: Report) -> Path:
-    folder.mkdir(parents=True)
-    store.save(report, folder / "profiler-report")
-    return folder
 
 
 def compare(before: Path, after: Path, to: Path, *more: str) -> Result:

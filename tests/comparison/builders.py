@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from reportgen import store
 from reportgen.report import (
     DataQuality,
     JobHeader,
@@ -127,3 +129,10 @@ def report_of(
 def _ns(values_ms: ArrayLike, like: ArrayLike | None = None) -> np.ndarray:
     values = np.rint(np.asarray(values_ms, dtype=np.float64) * MS).astype(np.int64)
     return values if like is None else np.broadcast_to(values, np.shape(like)).copy()
+
+
+def save(folder: Path, report: Report) -> Path:
+    """Save a report in a new folder, which is returned."""
+    folder.mkdir(parents=True)
+    store.save(report, folder / "profiler-report")
+    return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.builders import START_S, system_line, write_minute
 from tests.end_to_end.command import Run, run_command
-from tests.role_service import RoleService, running_role_service
+from tests.role_service import RoleService, write_aws
 from tests.s3_server import Bucket
 
 pytestmark = pytest.mark.slow
@@ -28,18 +28,6 @@ def bucket(s3: Bucket, tmp_path: Path) -> Bucket:
     write_minute(tmp_path / "made", [system_line("gpu0", 50, START_S)], minute_s=START_S)
     s3.put_folder(tmp_path / "made", "job")
     return s3
-
-
-@pytest.fixture
-def service() -> Iterator[RoleService]:
-    with running_role_service() as running:
-        yield running
-
-
-def write_aws(home: Path, name: str, text: str) -> None:
-    path = home / ".aws" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 def report(bucket: Bucket, *options: str, cwd: Path, env: Mapping[str, str] | None = None) -> Run:
@@ -127,7 +115,6 @@ def test_a_person_who_signed_in_has_the_keys_of_the_role_until_the_session_ends(
             "expiresAt": f"{datetime.now(UTC) + until:%Y-%m-%dT%H:%M:%SZ}",
         }
         name = hashlib.sha1(b"corp", usedforsecurity=False).hexdigest()
-        (tmp_path / ".aws" / "sso" / "cache").mkdir(parents=True, exist_ok=True)
         write_aws(tmp_path, f"sso/cache/{name}.json", json.dumps(token))
         home = {"HOME": str(tmp_path)}  # botocore looks where it is when it is imported
         run = report(bucket, "--profile", "dev", cwd=tmp_path, env=home)

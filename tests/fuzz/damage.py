@@ -84,17 +84,16 @@ def _some(lines: Sequence[str], chance: Random, *, is_chosen: str = "") -> list[
     return sorted(chance.sample(known, min(chance.choice([1, 2, 7]), len(known))))
 
 
-def _without(lines: Lines, lost: Sequence[int]) -> Lines:
-    return [line for index, line in enumerate(lines) if index not in set(lost)]
-
-
 def _spoilt(
-    lines: Lines, chance: Random, spoil: Callable[[str], str], counter: str, *, of: str = ""
+    lines: Lines,
+    lost: Sequence[int],
+    spoil: Callable[[str], str],
+    counter: str,
+    to_bytes: Callable[[Sequence[str]], bytes] = minute_bytes,
 ) -> Damage:
-    lost = set(_some(lines, chance, is_chosen=of))
     changed = [spoil(line) if index in lost else line for index, line in enumerate(lines)]
-    rest = _without(lines, sorted(lost))
-    return Damage(content=minute_bytes(changed), rest=rest, counts={counter: len(lost)})
+    rest = [line for index, line in enumerate(lines) if index not in lost]
+    return Damage(content=to_bytes(changed), rest=rest, counts={counter: len(lost)})
 
 
 def with_garbage(lines: Lines, chance: Random) -> Damage:
@@ -107,9 +106,10 @@ def with_garbage(lines: Lines, chance: Random) -> Damage:
 
 
 def with_cut_lines(lines: Lines, chance: Random) -> Damage:
-    return _spoilt(
-        lines, chance, lambda line: line[: chance.randrange(1, len(line))], "lines_broken"
-    )
+    def spoil(line: str) -> str:
+        return line[: chance.randrange(1, len(line))]
+
+    return _spoilt(lines, _some(lines, chance), spoil, "lines_broken")
 
 
 def broken_off(lines: Lines, chance: Random) -> Damage:
@@ -124,7 +124,7 @@ def with_bad_values(lines: Lines, chance: Random) -> Damage:
         head, _, tail = line.partition('"Value":')
         return f'{head}"Value":{odd}{tail[tail.index(",") :]}'
 
-    return _spoilt(lines, chance, spoil, "values_broken")
+    return _spoilt(lines, _some(lines, chance), spoil, "values_broken")
 
 
 def with_impossible_values(lines: Lines, chance: Random) -> Damage:
@@ -133,7 +133,8 @@ def with_impossible_values(lines: Lines, chance: Random) -> Damage:
         odd = chance.choice(["-1", "100.01", "1e9"])
         return f'{head}"Value":{odd}{tail[tail.index(",") :]}'
 
-    return _spoilt(lines, chance, spoil, "samples_out_of_range", of="Utilization")
+    lost = _some(lines, chance, is_chosen="Utilization")
+    return _spoilt(lines, lost, spoil, "samples_out_of_range")
 
 
 def with_times_of_another_day(lines: Lines, chance: Random) -> Damage:
@@ -142,7 +143,7 @@ def with_times_of_another_day(lines: Lines, chance: Random) -> Damage:
         tree["Timestamp"] = chance.choice([0, -1, 1.5, 1e15, tree["Timestamp"] + 90_000])
         return json.dumps(tree)
 
-    return _spoilt(lines, chance, spoil, "samples_out_of_minute")
+    return _spoilt(lines, _some(lines, chance), spoil, "samples_out_of_minute")
 
 
 def with_lines_twice(lines: Lines, chance: Random) -> Damage:
@@ -215,7 +216,7 @@ def unfinished(lines: Lines, chance: Random) -> Damage:
 
 def with_useless_events(lines: Lines, chance: Random) -> Damage:
     """Spoil what an event cannot be without: its kind, its start, its length."""
-    lost = set(chance.sample(_events(lines), chance.choice([1, 2, 7])))
+    lost = chance.sample(_events(lines), chance.choice([1, 2, 7]))
 
     def spoil(line: str) -> str:
         event = json.loads(line)
@@ -231,28 +232,18 @@ def with_useless_events(lines: Lines, chance: Random) -> Damage:
             event[key] = chance.choice(odd[key])
         return json.dumps(event)
 
-    changed = [spoil(line) if index in lost else line for index, line in enumerate(lines)]
-    return Damage(
-        content=timeline_bytes(changed),
-        rest=_without(lines, sorted(lost)),
-        counts={"events_dropped": len(lost)},
-    )
+    return _spoilt(lines, lost, spoil, "events_dropped", timeline_bytes)
 
 
 def with_events_of_another_day(lines: Lines, chance: Random) -> Damage:
-    lost = set(chance.sample(_events(lines), chance.choice([1, 2])))
+    lost = chance.sample(_events(lines), chance.choice([1, 2]))
 
     def spoil(line: str) -> str:
         event = json.loads(line)
         event["ts"] += chance.choice([-1, 1]) * 2 * 86_400 * 10**6
         return json.dumps(event)
 
-    changed = [spoil(line) if index in lost else line for index, line in enumerate(lines)]
-    return Damage(
-        content=timeline_bytes(changed),
-        rest=_without(lines, sorted(lost)),
-        counts={"events_dropped": len(lost)},
-    )
+    return _spoilt(lines, lost, spoil, "events_dropped", timeline_bytes)
 
 
 def with_events_twice(lines: Lines, chance: Random) -> Damage:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,8 @@ from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules import dataloader
 from reportgen.rules.dataloader import RULE
 from reportgen.rules.dataloader.measure import Params, measure
-from tests.builders import START_S, known, node_profile, span_table, system_table
-from tests.rules.framework_jobs import finding, node, rows_of, sampled_again, step_rows
+from tests.builders import START_S, known, node_profile
+from tests.rules.framework_jobs import EVAL, finding, node, rows_of, sampled_again, step_rows
 from tests.rules.samples import run
 
 ITERATOR = "_MultiProcessingDataLoaderIter"
@@ -58,6 +58,55 @@ def judged(rows: Sequence[tuple[Any, ...]], *, cores: int, gpus: int = 0, **para
     return run(RULE, node(rows, cores=cores, gpus=gpus), **params)
 
 
+def sampled(rows: Sequence[tuple[Any, ...]], *, cores: int, **columns: float) -> Any:
+    """Run the rule on a node whose cores, rate and GPU have these values all the time."""
+    of_cores = {"cpu": "cpu{}", "waiting": "cpu{}_iowait"}
+    series = {
+        of_cores[name].format(core): [value] * 601
+        for name, value in columns.items()
+        if name in of_cores
+        for core in range(cores)
+    }
+    series |= {name: [value] * 601 for name, value in columns.items() if name not in of_cores}
+    return run(RULE, node_profile(series, rows, interval_s=1.0))
+
+
+def one_by_one(
+    waits: Iterable[float], step_s: float, *, workers: int, first: int = 0
+) -> list[tuple[Any, ...]]:
+    """Steps that follow one another, each after its wait."""
+    rows, at_s = [setup(0, workers=workers, pinned=True)], 0.0
+    for step, wait_s in enumerate(waits, first):
+        rows.append(fetch(at_s, wait_s))
+        rows += step_rows([step_s], start_s=START_S + at_s + wait_s, first=step)
+        at_s += wait_s + step_s
+    return rows
+
+
+def side_by_side(*waits: Sequence[float]) -> list[tuple[Any, ...]]:
+    """Steps of a second, every one and a half; each worker has its waits before them in turn."""
+    rows = [setup(0, workers=2, pinned=True)]
+    for worker, of_worker in zip(("algo-1-27", "algo-1-28"), waits, strict=True):
+        for index in range(100):
+            wait_s = of_worker[index % len(of_worker)]
+            rows.append((*fetch(1.5 * index, wait_s)[:4], {"worker": worker}))
+            start = START_S + 1.5 * index + wait_s
+            rows += step_rows([1.0], start_s=start, first=index, worker=worker)
+    return rows
+
+
+def four_epochs(*, workers: int = 1) -> list[tuple[Any, ...]]:
+    """Epochs of 25 steps, each of which waits 3 s for its first batch and 10 ms for the others."""
+    rows = [setup(0, workers=workers, pinned=True), fetch(0, 3.0)]
+    rows += step_rows([0.9] * 25, start_s=START_S + 3)
+    rows += [fetch(3 + index, 0.01) for index in range(1, 25)]
+    return [_later(row, 30.0 * epoch) for epoch in range(4) for row in rows]
+
+
+def _later(row: tuple[Any, ...], by_s: float) -> tuple[Any, ...]:
+    return (row[0], row[1], row[2] + by_s, row[3] + by_s, *row[4:])
+
+
 @pytest.mark.parametrize(("cores", "n_violations"), [(2, 0), (3, 1)])
 def test_loaders_below_seventy_percent_of_the_cores_are_too_few(cores, n_violations) -> None:
     # Two loaders: 70 % of 2 cores is 1.4, of 3 cores 2.1.
@@ -72,12 +121,7 @@ def test_loaders_below_seventy_percent_of_the_cores_are_too_few(cores, n_violati
 def test_loaders_above_twice_the_cores_are_counted_and_no_fault_where_nothing_waits(
     loaders: int, n_violations: int
 ) -> None:
-    columns = {f"cpu{core}": [95.0] * 601 for core in range(2)}
-    part = replace(
-        node(training(loaders=loaders, n_steps=50), cores=2),
-        system=system_table(columns, start_s=START_S, interval_s=1.0),
-    )
-    result = run(RULE, part)
+    result = sampled(training(loaders=loaders, n_steps=50), cores=2, cpu=95.0)
 
     assert result.counters.violations == n_violations
     assert [item.id for item in result.findings] == ["DL-6"] * n_violations
@@ -174,13 +218,9 @@ def test_an_iterable_that_the_training_process_reads_itself_has_no_loader_proces
 
 @pytest.mark.parametrize(("gpus", "expected"), [(0, 0.2), (1, 59 * 0.25 / 59.75)])
 def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(gpus, expected) -> None:
-    columns = {f"cpu{index}": [80.0] * 601 for index in range(4)}
-    columns |= {f"gpu{index}": [60.0] * 601 for index in range(gpus)}
-    part = node_profile(
-        system=system_table(columns, interval_s=1.0),
-        spans=span_table(training(wait_s=0.25, num_workers=0)),
-    )
-    found = known(finding(run(RULE, part), "DL-1"))
+    columns = {"cpu": 80.0} | {f"gpu{index}": 60.0 for index in range(gpus)}
+    result = sampled(training(wait_s=0.25, num_workers=0), cores=4, **columns)
+    found = known(finding(result, "DL-1"))
     assert known(found.estimate).share_ratio == pytest.approx(expected, abs=1e-6)
     assert ("the cores also train: this job keeps them busy for 80.0 %" in found.text) is not bool(
         gpus
@@ -193,14 +233,8 @@ def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(gpus, 
     ids=["a few stalls", "each of four processes is late"],
 )
 def test_a_few_long_waits_are_stalls_that_more_processes_do_not_help(late, is_told) -> None:
-    begin_s, rows = START_S + 1.0, [setup(0, workers=4, pinned=True)]
-    for step in range(400):
-        wait_s = 3.0 if step in late else 0.001
-        rows.append(("DataLoaderIter", "It::GetNext", begin_s, begin_s + wait_s, {}))
-        begin_s += wait_s
-        rows += step_rows([0.5], start_s=begin_s, first=step)
-        begin_s += 0.5
-    result = run(RULE, node(rows, cores=16))
+    waits = (3.0 if step in late else 0.001 for step in range(400))
+    result = judged(one_by_one(waits, 0.5, workers=4), cores=16)
     found = next(item for item in result.findings if item.severity is not Severity.INFO)
 
     assert (found.cause == Cause.SLOW_INPUT) is is_told
@@ -209,11 +243,8 @@ def test_a_few_long_waits_are_stalls_that_more_processes_do_not_help(late, is_to
 
 
 def test_waits_cost_at_most_what_gpus_leave_unused() -> None:
-    part = node_profile(
-        system=system_table({"gpu0": [98.0] * 601, "cpu0": [50.0] * 601}, interval_s=1.0),
-        spans=span_table(training(wait_s=0.48, num_workers=0)),
-    )
-    found = known(finding(run(RULE, part), "DL-1"))
+    result = sampled(training(wait_s=0.48, num_workers=0), cores=1, cpu=50.0, gpu0=98.0)
+    found = known(finding(result, "DL-1"))
 
     assert found.severity is Severity.INFO
     assert known(found.estimate).share_ratio == pytest.approx(0.02)
@@ -238,9 +269,7 @@ def test_how_long_the_loop_waits_decides_what_too_few_means(wait_s, finding_id, 
 
 def test_the_time_in_which_an_interrupted_job_did_not_run_does_not_hide_its_waiting() -> None:
     rows = training(wait_s=0.3)
-    later = [
-        (phase, name, begin + 10_000, end + 10_000, its) for phase, name, begin, end, its in rows
-    ]
+    later = [_later(row, 10_000) for row in rows]
     whole = node(rows + later, cores=4, duration_s=121)
     result = run(RULE, sampled_again(whole, after_s=60.5, pause_s=9_940))
 
@@ -260,13 +289,8 @@ def test_a_few_steps_without_waits_do_not_say_that_loading_is_no_bottleneck(n_st
 
 
 def test_a_few_long_waits_in_a_few_recorded_steps_do_not_begin_epochs() -> None:
-    rows, at_s = [setup(0, workers=2, pinned=True)], 0.0
-    for step in range(14):
-        wait_s = 9.0 if step in (4, 9) else SHORT_S
-        rows.append(fetch(at_s, wait_s))
-        rows += step_rows([0.9], start_s=START_S + at_s + wait_s, first=35 + step)
-        at_s += wait_s + 0.9
-    found = judged(rows, cores=4).findings[0]
+    waits = (9.0 if step in (4, 9) else SHORT_S for step in range(14))
+    found = judged(one_by_one(waits, 0.9, workers=2, first=35), cores=4).findings[0]
 
     assert found.title.startswith("Training waits")
     assert found.cause != Cause.LOADER_START
@@ -313,26 +337,13 @@ def test_workers_that_do_not_wait_for_each_other_do_not_wait_for_the_longest_wai
 def test_workers_that_wait_for_each_other_behind_their_steps_wait_for_the_longest_wait() -> None:
     # One waits before even steps, the other before odd ones; who does not wait for data waits for
     # the other worker behind its step, since the host runs ahead of the GPU.
-    rows = [setup(0, workers=2, pinned=True)]
-    for worker, odd in (("algo-1-27", 0), ("algo-1-28", 1)):
-        for index in range(100):
-            wait_s = 0.5 * (index % 2 == odd)
-            rows.append((*fetch(1.5 * index, wait_s)[:4], {"worker": worker}))
-            start = START_S + 1.5 * index + wait_s
-            rows += step_rows([1.0], start_s=start, first=index, worker=worker)
-    found = known(finding(judged(rows, cores=8), "DL-1"))
+    found = known(finding(judged(side_by_side((0.5, 0.0), (0.0, 0.5)), cores=8), "DL-1"))
     assert known(found.estimate).share_ratio == pytest.approx(1 / 3, abs=0.01)
 
 
 @pytest.mark.parametrize(("other_s", "is_odd"), [(0.05, True), (0.2, False)])
 def test_one_process_that_waits_alone_is_named(other_s: float, is_odd: bool) -> None:
-    rows = [setup(0, workers=2, pinned=True)]
-    for worker, wait_s in (("algo-1-27", 0.5), ("algo-1-28", other_s)):
-        for index in range(100):
-            rows.append((*fetch(1.5 * index, wait_s)[:4], {"worker": worker}))
-            start = START_S + 1.5 * index + wait_s
-            rows += step_rows([1.0], start_s=start, first=index, worker=worker)
-    found = known(finding(judged(rows, cores=8), "DL-1"))
+    found = known(finding(judged(side_by_side((0.5,), (other_s,)), cores=8), "DL-1"))
 
     assert ("to 3 in algo-1-27;" in found.advice) is is_odd
     assert ("look for what is different in this one" in found.text) is is_odd
@@ -388,8 +399,7 @@ def copying(copy_s: float, *, pinned: bool = False, gpus: int = 1) -> NodeProfil
     used = np.where(fine < 10 + round(1000 * copy_s), 0.0, 95.0)
     use = used[: 857 * 70].reshape(857, 70).mean(axis=1).tolist()
     columns = {"cpu0": [10.0] * 857} | {f"gpu{gpu}": use for gpu in range(gpus)}
-    system = system_table(columns, start_s=START_S + 0.07, interval_s=0.07)
-    return replace(node(rows, cores=1, gpus=gpus), system=system)
+    return node_profile(columns, rows, start_s=START_S + 0.07, interval_s=0.07)
 
 
 @pytest.mark.parametrize(
@@ -429,10 +439,8 @@ def test_where_samples_do_not_show_whether_gpus_wait_for_copies_it_says_so(
         (*row[:3], row[2] + 0.01, row[4]) if row[0] == "DataLoaderIter" else row
         for row in training(wait_s=0.31, pinned=False, n_steps=120)
     ]
-    part = node(rows, cores=1, gpus=1)
     use = np.random.default_rng(5).uniform(use_pct - 2, use_pct + 2, 61).tolist()
-    system = system_table({"cpu0": [50.0] * 61, "gpu0": use}, start_s=START_S, interval_s=2.0)
-    result = run(RULE, replace(part, system=system))
+    result = run(RULE, node_profile({"cpu0": [50.0] * 61, "gpu0": use}, rows, interval_s=2.0))
     found = known(finding(result, "DL-3"))
     assert found.severity is severity
     assert found.measured == pytest.approx(100 - use_pct, abs=0.5)
@@ -450,8 +458,7 @@ def test_what_gpus_leave_unused_in_a_slow_step_is_none_of_the_copies() -> None:
         rows.append((*row[:2], row[2] + late_s[0], end_s + late_s[1], row[4]))
     ticks_s = np.arange(0, 160, 2)
     use = np.where((ticks_s > 61) & (ticks_s < 101), 0.0, 90.0)
-    system = system_table({"gpu0": use.tolist()}, start_s=START_S, interval_s=2.0)
-    result = run(RULE, replace(node(rows, cores=1, gpus=1), system=system))
+    result = run(RULE, node_profile({"gpu0": use.tolist()}, rows, interval_s=2.0))
 
     assert result.metrics["copies_at_most_ratio"] == pytest.approx(0.1 * 120 / 160, abs=0.015)
 
@@ -639,10 +646,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 @pytest.mark.parametrize(("hot_cores", "said"), [(2, "Raise num_workers"), (3, "cheaper to load")])
 def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, said: str) -> None:
     columns = {f"cpu{core}": [99.0 if core < hot_cores else 10.0] * 601 for core in range(4)}
-    part = replace(
-        node(training(wait_s=0.8, n_steps=50), cores=4),
-        system=system_table(columns, start_s=START_S, interval_s=1.0),
-    )
+    part = node_profile(columns, training(wait_s=0.8, n_steps=50), interval_s=1.0)
     found = known(finding(run(RULE, part), "DL-1"))
     assert said in found.advice
     assert ("3.1 of 4 cores were busy" in found.text) == (hot_cores == 3)
@@ -660,36 +664,13 @@ def test_waiting_that_wears_off_asks_for_a_cache_not_for_more_workers() -> None:
     assert found.advice.startswith("Copy or cache the data before the training")
 
 
-def _later(row: tuple[Any, ...], by_s: float) -> tuple[Any, ...]:
-    return (row[0], row[1], row[2] + by_s, row[3] + by_s, *row[4:])
-
-
 @pytest.mark.parametrize("waiting_pct", [35.0, 45.0])
 def test_cores_that_wait_for_the_disk_name_it_and_are_not_used_up(waiting_pct: float) -> None:
     # Waiting for the disk is part of the utilization: 35 of 95 % are less than two fifths.
-    columns = {f"cpu{core}": [95.0] * 601 for core in range(4)}
-    columns |= {f"cpu{core}_iowait": [waiting_pct] * 601 for core in range(4)}
-    part = replace(
-        node(training(wait_s=0.8, n_steps=50), cores=4),
-        system=system_table(columns, start_s=START_S, interval_s=1.0),
-    )
-    found = known(finding(run(RULE, part), "DL-1"))
+    rows = training(wait_s=0.8, n_steps=50)
+    found = known(finding(sampled(rows, cores=4, cpu=95.0, waiting=waiting_pct), "DL-1"))
     assert (found.cause == Cause.IO_WAIT) == (waiting_pct == 45)
     assert ("1.8 cores waited for the disk" in found.text) == (waiting_pct == 45)
-
-
-def sampled(rows: Sequence[tuple[Any, ...]], *, cores: int, **columns: float) -> Any:
-    """Run the rule on a node whose cores and rate have these values all the time."""
-    of_cores = {"cpu": "cpu{}", "waiting": "cpu{}_iowait"}
-    series = {
-        of_cores[name].format(core): [value] * 601
-        for name, value in columns.items()
-        if name in of_cores
-        for core in range(cores)
-    }
-    series |= {name: [value] * 601 for name, value in columns.items() if name not in of_cores}
-    system = system_table(series, start_s=START_S, interval_s=1.0)
-    return run(RULE, replace(node(rows, cores=cores), system=system))
 
 
 def loud(result: Any) -> list[tuple[str, str]]:
@@ -716,13 +697,11 @@ def test_what_workers_exchange_is_no_input() -> None:
     columns = {f"cpu{core}": [10.0] * 601 for core in range(8)}
     columns["receive"] = [100e6, 500e6, 500e6, 500e6, 500e6] * 120 + [100e6]
     columns["transmit"] = [1e6, 400e6, 400e6, 400e6, 400e6] * 120 + [1e6]
-    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
-    flat = run(RULE, replace(node(rows, cores=8), system=system))
+    flat = run(RULE, node_profile(columns, rows, start_s=START_S + 0.1, interval_s=0.2))
 
     assert loud(flat) == [("DL-1", Cause.NETWORK_INPUT)]
     del columns["transmit"]
-    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
-    bursts = run(RULE, replace(node(rows, cores=8), system=system))
+    bursts = run(RULE, node_profile(columns, rows, start_s=START_S + 0.1, interval_s=0.2))
     assert loud(bursts) == [("DL-1", Cause.TOO_FEW_LOADERS)]
 
 
@@ -733,10 +712,10 @@ def test_loaders_that_mostly_rest_wait_for_a_network_that_goes_on_meanwhile(rate
     # In waits 100 MB/s come, in the same minutes 196 or 204 MB/s; of 4 loaders 1.6 cores compute.
     columns = {f"cpu{core}": [30.0] * 601 for core in range(8)}
     columns["receive"] = [100e6, *[rate_between] * 4] * 120 + [100e6]
-    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
     rows = training(wait_s=0.2, loaders=4, n_steps=200)
+    part = node_profile(columns, rows, start_s=START_S + 0.1, interval_s=0.2)
 
-    assert loud(run(RULE, replace(node(rows, cores=8), system=system))) == [("DL-1", cause)]
+    assert loud(run(RULE, part)) == [("DL-1", cause)]
 
 
 def test_a_network_is_at_its_limit_in_the_minutes_of_the_waits_whatever_it_did_before() -> None:
@@ -745,11 +724,9 @@ def test_a_network_is_at_its_limit_in_the_minutes_of_the_waits_whatever_it_did_b
     rows += [_later(row, 100.0) for row in training(wait_s=0.5, n_steps=200, loaders=4)]
     columns = {f"cpu{core}": [30.0] * 601 for core in range(8)}
     columns["receive"] = [400e6] * 100 + [100e6] * 501
-    system = system_table(columns, start_s=START_S + 0.1, interval_s=1.0)
+    part = node_profile(columns, rows, start_s=START_S + 0.1, interval_s=1.0)
 
-    result = run(RULE, replace(node(rows, cores=8), system=system))
-
-    assert loud(result) == [("DL-1", Cause.NETWORK_INPUT)]
+    assert loud(run(RULE, part)) == [("DL-1", Cause.NETWORK_INPUT)]
 
 
 def test_without_loader_processes_the_training_process_computes_what_it_waits_for() -> None:
@@ -811,9 +788,8 @@ def recorded(
         cpu_ns=round(computing * 10**12),
         queued_ns=round(queued * 10**12),
     )
-    system = system_table(columns, start_s=START_S, interval_s=1.0)
     of_node = RecordedNode(node="algo-1", work=(work,))
-    return replace(node(rows, cores=8), system=system, recorded=of_node)
+    return replace(node_profile(columns, rows, interval_s=1.0), recorded=of_node)
 
 
 @pytest.mark.parametrize(
@@ -823,18 +799,7 @@ def recorded(
 def test_batches_that_are_there_in_less_than_two_milliseconds_need_no_more_processes(
     wait_s: float, num_workers: int, is_told: bool
 ) -> None:
-    steps = step_rows([0.01] * 300, every_s=0.01 + wait_s, start_s=START_S)
-    waits = [
-        (
-            "DataLoaderIter",
-            "It::GetNext",
-            START_S + 0.01 + step * (0.01 + wait_s),
-            START_S + (step + 1) * (0.01 + wait_s),
-            {"os_pid": 27},
-        )
-        for step in range(300)
-    ]
-    result = run(RULE, node([setup(0, workers=num_workers, pinned=True), *steps, *waits], cores=4))
+    result = judged(one_by_one([wait_s] * 300, 0.01, workers=num_workers), cores=4)
 
     assert bool(loud(result)) is is_told
     if not is_told:
@@ -844,11 +809,7 @@ def test_batches_that_are_there_in_less_than_two_milliseconds_need_no_more_proce
 @pytest.mark.parametrize(("other_pct", "is_told"), [(0.0, True), (80.0, False)])
 def test_handing_over_takes_longer_beside_other_programs_as_the_loop_does(other_pct, is_told):
     # Steps of 100 ms, each behind a wait of 10 ms, for which the job needs 10 ms of a core.
-    rows: list[tuple[Any, ...]] = [setup(0, workers=2, pinned=True)]
-    for step in range(500):
-        begin = 0.11 * step
-        rows.append(fetch(begin, 0.01))
-        rows += step_rows([0.1], start_s=START_S + begin + 0.01, first=step)
+    rows = one_by_one([0.01] * 500, 0.1, workers=2)
     columns = {f"cpu{core}": [10 + other_pct] * 56 for core in range(2)} | {"job_cores": [0.1] * 56}
     part = recorded(rows, columns, computing=0.01, batch_s=0.001)
 
@@ -858,11 +819,7 @@ def test_handing_over_takes_longer_beside_other_programs_as_the_loop_does(other_
 @pytest.mark.parametrize("has_processes", [False, True])
 def test_twenty_milliseconds_are_waiting_for_data_beside_whatever_programs(has_processes) -> None:
     # Steps that sleep need no processor time, so a turn lasts many times as long as its work.
-    rows: list[tuple[Any, ...]] = [setup(0, workers=int(has_processes), pinned=True)]
-    for step in range(500):
-        begin = 0.06 * step
-        rows.append(fetch(begin, 0.02))
-        rows += step_rows([0.04], start_s=START_S + begin + 0.02, first=step)
+    rows = one_by_one([0.02] * 500, 0.04, workers=int(has_processes))
     columns = {f"cpu{core}": [90.0] * 31 for core in range(2)} | {"job_cores": [0.05] * 31}
     part = recorded(rows, columns, computing=0.01, batch_s=0.0002)
     assert part.recorded is not None
@@ -958,9 +915,7 @@ def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_u
     columns = {f"cpu{core}": [100.0] * 40 + [20.0] * 80 for core in range(4)}
     columns |= {} if job_cores is None else {"job_cores": [job_cores] * 40 + [0.8] * 80}
     columns |= {} if gpu_pct is None else {"gpu0": [gpu_pct] * 120}
-    part = replace(
-        node(rows, cores=4), system=system_table(columns, start_s=START_S + 1, interval_s=1.0)
-    )
+    part = node_profile(columns, rows, start_s=START_S + 1, interval_s=1.0)
     found = finding(run(RULE, part), "DL-2")
 
     assert (found is not None) is is_told
@@ -981,9 +936,9 @@ def test_a_first_step_that_compiles_beside_loaders_that_start_is_no_loss_to_them
     ]
     columns = {f"cpu{core}": [99.0] * 4 + [20.0] * 106 for core in range(4)}
     columns["gpu0"] = [0.0] * 10 + [95.0] * 100
-    system = system_table(columns, start_s=START_S + 1, interval_s=1.0)
+    part = node_profile(columns, rows, start_s=START_S + 1, interval_s=1.0)
 
-    assert loud(run(RULE, replace(node(rows, cores=4), system=system))) == []
+    assert loud(run(RULE, part)) == []
 
 
 @pytest.mark.parametrize("is_turn", [True, False])
@@ -999,8 +954,8 @@ def test_cores_that_are_used_up_at_the_turn_of_an_epoch_slow_no_step_down(is_tur
         at_s += 11.0 if is_long else 1.0
         rows.append(fetch(at_s, 0.0))
     columns = {f"cpu{core}": busy[: int(at_s)].tolist() for core in range(4)}
-    system = system_table(columns, start_s=START_S + 1, interval_s=1.0)
-    found = finding(run(RULE, replace(node(rows, cores=4), system=system)), "DL-2")
+    part = node_profile(columns, rows, start_s=START_S + 1, interval_s=1.0)
+    found = finding(run(RULE, part), "DL-2")
 
     assert (found is None) is is_turn
 
@@ -1014,21 +969,13 @@ def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> 
         setup(0, workers=6, pinned=True),
     ]
     columns = {f"cpu{core}": [99.0] * 100 for core in range(4)} | {"gpu0": [69.0] * 100}
-    part = replace(
-        node(rows, cores=4), system=system_table(columns, start_s=START_S + 0.5, interval_s=1.0)
-    )
+    part = node_profile(columns, rows, start_s=START_S + 0.5, interval_s=1.0)
     assert known(known(finding(run(RULE, part), "DL-2")).estimate).share_ratio == 0.245
 
 
 def test_waits_for_the_first_batches_of_epochs_are_a_fault_of_starting_loaders_again() -> None:
-    # Four epochs of 25 steps, of which the first one waits 3 s and the others 10 ms. The very first
-    # wait lies before the loop: 3 · 3 + 96 · 0.01 of 114.9 s.
-    epochs = [
-        [(*row[:2], row[2] + 30 * epoch, row[3] + 30 * epoch, *row[4:]) for row in first_waits()]
-        for epoch in range(4)
-    ]
-    result = judged([row for rows in epochs for row in rows], cores=4)
-    (found,) = result.findings
+    # The very first wait lies before the loop: 3 · 3 + 96 · 0.01 of 114.9 s.
+    (found,) = judged(four_epochs(), cores=4).findings
 
     assert (found.id, found.severity) == ("DL-6", Severity.WARNING)
     assert found.cause == Cause.LOADER_START
@@ -1041,8 +988,7 @@ def test_waits_for_the_first_batches_of_epochs_are_a_fault_of_starting_loaders_a
 def test_gpus_wait_together_for_the_first_batches_so_their_mean_is_what_these_cost(
     unused_ratio: float, cost: float
 ) -> None:
-    rows = [_later(row, 30.0 * epoch) for epoch in range(4) for row in first_waits()]
-    part = measure(node(rows, cores=4), Params())
+    part = measure(node(four_epochs(), cores=4), Params())
     part = replace(part, unused_ratio=unused_ratio, most_unused_ratio=0.5)
     (found,) = dataloader.judge([part], Params()).findings
 
@@ -1053,12 +999,7 @@ def test_gpus_wait_together_for_the_first_batches_so_their_mean_is_what_these_co
 def test_far_more_loaders_than_cores_are_why_the_first_batches_of_epochs_come_late(
     workers: int, expected: str
 ) -> None:
-    epochs = [
-        (*its[:2], *(at + 30 * epoch for at in its[2:4]), *its[4:])
-        for epoch in range(4)
-        for its in first_waits(workers=workers)
-    ]
-    assert [found.id for found in judged(epochs, cores=4).findings] == [expected]
+    assert [its.id for its in judged(four_epochs(workers=workers), cores=4).findings] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -1071,12 +1012,7 @@ def test_far_more_loaders_than_cores_are_why_the_first_batches_of_epochs_come_la
     ],
 )
 def test_waits_for_first_batches_have_the_cause_that_limits_the_whole_loop(columns, cause) -> None:
-    rows = [
-        (*row[:2], row[2] + 30 * epoch, row[3] + 30 * epoch, *row[4:])
-        for epoch in range(4)
-        for row in first_waits()
-    ]
-    found = loud(sampled(rows, cores=4, **columns))
+    found = loud(sampled(four_epochs(), cores=4, **columns))
     assert [named for _, named in found] == [cause]
 
 
@@ -1087,27 +1023,15 @@ def test_a_disk_that_delivers_no_less_while_cores_compute_sets_the_pace_of_the_l
     rate_between: float, cause: Cause
 ) -> None:
     """The training computes on the cores, so they wait for the disk while it waits alone."""
-    rows, columns = list[tuple[Any, ...]](), dict[str, list[float]]()
-    at_s = np.arange(4 * 300) * 0.1 % 30
-    for epoch in range(4):
-        rows += [
-            (*its[:2], *(at + 30 * epoch for at in its[2:4]), *its[4:]) for its in first_waits()
-        ]
-    is_waiting = at_s < 2.99
+    columns = dict[str, list[float]]()
+    is_waiting = np.arange(4 * 300) * 0.1 % 30 < 2.99
     for core in range(4):
         columns[f"cpu{core}"] = np.where(is_waiting, 35.0, 95.0).tolist()
         columns[f"cpu{core}_iowait"] = np.where(is_waiting, 30.0, 5.0).tolist()
     columns["read"] = np.where(is_waiting, 100e6, rate_between * 100e6).tolist()
-    system = system_table(columns, start_s=START_S + 0.05, interval_s=0.1)
-    found = loud(run(RULE, replace(node(rows, cores=4), system=system)))
+    part = node_profile(columns, four_epochs(), start_s=START_S + 0.05, interval_s=0.1)
 
-    assert [named for _, named in found] == [cause]
-
-
-def first_waits(*, workers: int = 1) -> list[tuple[Any, ...]]:
-    rows = [setup(0, workers=workers, pinned=True), fetch(0, 3.0)]
-    rows += step_rows([0.9] * 25, start_s=START_S + 3)
-    return rows + [fetch(3 + index, 0.01) for index in range(1, 25)]
+    assert [named for _, named in loud(run(RULE, part))] == [cause]
 
 
 def test_setting_up_loader_processes_is_waiting_for_data() -> None:
@@ -1130,14 +1054,8 @@ def test_setting_up_loader_processes_is_waiting_for_data() -> None:
 
 def test_waits_in_bursts_are_a_habit() -> None:
     # Of 200 steps every 50th waits 5 s, as for 50 loaders in step: 2 % of the waits are all.
-    rows: list[tuple[Any, ...]] = [setup(0, workers=50, pinned=True)]
-    begin = 0.0
-    for index in range(200):
-        wait_s = 5.0 if index % 50 == 49 else 0.01
-        rows.append(fetch(begin, wait_s))
-        rows += step_rows([0.9], start_s=START_S + begin + wait_s, first=index)
-        begin += wait_s + 0.9
-    rows += step_rows([0.9] * 5, start_s=START_S + begin, phase="Step:ModeKeys.EVAL")
+    rows = one_by_one((5.0 if index % 50 == 49 else 0.01 for index in range(200)), 0.9, workers=50)
+    rows += step_rows([0.9] * 5, start_s=rows[-1][3], phase=EVAL)
 
     assert [item[0] for item in loud(judged(rows, cores=64))] == ["DL-5"]
 

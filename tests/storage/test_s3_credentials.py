@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from reportgen.errors import PlaceError
 from reportgen.storage import open_location
 from reportgen.storage.s3_settings import _read_profile, endpoint, own_region
-from tests.role_service import RoleService, running_role_service
+from tests.role_service import write_aws
 from tests.s3_server import Bucket
 
 pytestmark = pytest.mark.slow
@@ -29,18 +28,6 @@ def bucket(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     s3.put("x", b"x")
     return s3
-
-
-@pytest.fixture
-def service() -> Iterator[RoleService]:
-    with running_role_service() as running:
-        yield running
-
-
-def write_aws(home: Path, name: str, text: str) -> None:
-    path = home / ".aws" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 def keys_used(bucket: Bucket) -> set[str]:

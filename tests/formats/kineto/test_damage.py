@@ -85,17 +85,6 @@ def test_quotes_in_a_name_are_found_by_the_key_that_follows() -> None:
     assert trace.text.losses.places_repaired == 1
 
 
-def test_quotes_in_an_argument_cost_that_event() -> None:
-    text = trace_text().replace(
-        '"device": 0', '"doc": "he said "no, never" to me",\n "device": 0', 1
-    )
-
-    trace = read_text(text)
-
-    assert len(kernels_of(trace)) == len(ALL_NAMES) - 1
-    assert trace.text.losses.events_lost == 1
-
-
 def test_backslashes_of_windows_are_taken_as_they_stand() -> None:
     text = trace_text().replace('"gemm"', r'"torch\cuda\nn.py(3): f"', 2)
 
@@ -274,10 +263,16 @@ def test_an_end_far_behind_the_next_start_is_cut_to_it() -> None:
     assert ops.duration_ns.tolist() == [500_000, 10_000]
 
 
-def test_numbers_that_are_none_cost_their_event_and_no_more() -> None:
-    text = trace_text().replace('"dur": 30.0', '"dur": 0030', 1)
-
-    trace = read_text(text)
+@pytest.mark.parametrize(
+    ("whole", "damaged"),
+    [
+        ('"dur": 30.0', '"dur": 0030'),
+        ('"device": 0', '"doc": "he said "no, never" to me",\n "device": 0'),
+    ],
+    ids=["a number that is none", "quotes in an argument"],
+)
+def test_what_cannot_be_read_costs_its_event_and_no_more(whole: str, damaged: str) -> None:
+    trace = read_text(trace_text().replace(whole, damaged, 1))
 
     assert kernels_of(trace) == ALL_NAMES[1:]
     assert trace.text.losses.events_lost == 1
