@@ -8,7 +8,7 @@ from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.cpu_bottleneck import RULE
 from reportgen.units import seconds_key
-from tests.builders import START_S, known, node_profile, ns, span_table, system_table
+from tests.builders import START_S, known, node_profile, ns
 from tests.rules.framework_jobs import TRAIN, finding, rows_of
 from tests.rules.samples import run
 
@@ -18,9 +18,7 @@ Columns = dict[str, list[float]]
 
 def node(columns: Columns, *, rows: Any = (), name: str = "algo-1") -> NodeProfile:
     """Return a node that samples every six seconds, ten samples a minute."""
-    return node_profile(
-        system=system_table(columns, interval_s=6), spans=span_table(rows), node=name
-    )
+    return node_profile(columns, rows, interval_s=6, node=name)
 
 
 def starved(pattern: str, *, cores: int = 2, hot: float = 95.0, low: float = 5.0) -> Columns:
@@ -197,10 +195,7 @@ def test_what_ran_is_compared_with_what_runs_while_the_gpu_works() -> None:
     conv = [("Forward", "conv", START_S + k, START_S + k + 0.1) for k in range(20)]
     steps = [(TRAIN, TRAIN, START_S, START_S + 20)]
     columns = {"gpu0": [0.0] * 20 + [95.0] * 20, "cpu0": [99.0] * 20 + [20.0] * 20}
-    part = node_profile(
-        system=system_table(columns, interval_s=0.5),
-        spans=span_table([*steps, *waits, *quick, *conv]),
-    )
+    part = node_profile(columns, [*steps, *waits, *quick, *conv])
     result = run(RULE, part, threshold=40, patience=4)
 
     loader, forward = rows_of(result, "functions")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.spatial.distance import jensenshannon
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.load_balancing import RULE
-from tests.builders import START_S, known, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile
 from tests.rules.framework_jobs import finding, rows_of, step_rows
 from tests.rules.samples import run
 
@@ -19,9 +20,9 @@ SMALL = {"patience": 10}
 Samples = list[float | None]
 
 
-def node(name: str = "algo-1", **gpus: Any) -> NodeProfile:
+def node(name: str = "algo-1", rows: Sequence[Any] = (), **gpus: Any) -> NodeProfile:
     """Return a node that samples every six seconds, ten samples a minute."""
-    return node_profile(system=system_table(gpus, interval_s=6), node=name)
+    return node_profile(gpus, rows, interval_s=6, node=name)
 
 
 def distance_of(result: RuleResult) -> Any:
@@ -214,14 +215,12 @@ def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
 def test_data_parallel_is_advised_against_only_where_it_may_be_used(n_workers, said) -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30}
     rows = [row for rank in range(n_workers) for row in step_rows([1.0], worker=f"algo-1-{rank}")]
-    part = node_profile(system=system_table(gpus, interval_s=6), spans=span_table(rows))
-    assert said in known(finding(run(RULE, part, **SMALL), "BAL-1")).advice
+    assert said in known(finding(run(RULE, node(rows=rows, **gpus), **SMALL), "BAL-1")).advice
 
 
 def test_gpus_with_a_process_each_may_gain_what_the_idlest_idles_more() -> None:
     gpus: dict[str, Any] = {"gpu0": [60.0] * 30, **{f"gpu{at}": [90.0] * 30 for at in (1, 2, 3)}}
     rows = [row for rank in range(4) for row in step_rows([1.0], worker=f"algo-1-{rank}")]
-    part = node_profile(system=system_table(gpus, interval_s=6), spans=span_table(rows))
-    found = known(finding(run(RULE, part, **SMALL), "BAL-1"))
+    found = known(finding(run(RULE, node(rows=rows, **gpus), **SMALL), "BAL-1"))
 
     assert known(found.estimate).share_ratio == pytest.approx(1 - 60 / 90, abs=1e-6)

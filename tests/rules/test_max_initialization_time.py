@@ -6,7 +6,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.max_initialization_time import RULE
-from tests.builders import START_S, known, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, step_rows
 from tests.rules.samples import run
 
@@ -232,10 +232,8 @@ def fed(received: float | None, read: float | None, *, init_s: int = 100, loop_s
     for name, rate in (("receive", received), ("receive_platform", received), ("read", read)):
         if rate is not None:
             columns[name] = [rate] * init_s + [rate / 10] * loop_s
-    return node_profile(
-        system=system_table(columns, interval_s=1),
-        spans=span_table(step_rows([1.0] * loop_s, start_s=START_S + init_s)),
-    )
+    rows = step_rows([1.0] * loop_s, start_s=START_S + init_s)
+    return node_profile(columns, rows, interval_s=1)
 
 
 def test_network_and_disk_rates_before_the_first_step_are_told_where_they_are_known() -> None:

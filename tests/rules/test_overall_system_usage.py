@@ -7,7 +7,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ExhibitKind, Status
 from reportgen.rules.overall_system_usage import RULE
-from tests.builders import START_S, known, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile
 from tests.rules.framework_jobs import TRAIN, finding, rows_of, sampled_again
 from tests.rules.samples import run
 
@@ -16,9 +16,7 @@ def node(
     name: str = "algo-1", *, loop: tuple[float, float] | None = None, **columns: Any
 ) -> NodeProfile:
     rows = [(TRAIN, TRAIN, START_S + loop[0], START_S + loop[1])] if loop else []
-    return node_profile(
-        system=system_table(columns, interval_s=1), spans=span_table(rows), node=name
-    )
+    return node_profile(columns, rows, interval_s=1, node=name)
 
 
 def steady(
@@ -279,10 +277,8 @@ def test_active_and_idle_samples_add_up_to_the_whole_job() -> None:
 
 def sampled(name: str, first_s: int, last_s: int) -> NodeProfile:
     """Return a node with a sample each second."""
-    system = system_table(
-        {"cpu0": [50.0] * (last_s - first_s + 1)}, start_s=START_S + first_s, interval_s=1
-    )
-    return node_profile(system=system, node=name)
+    columns = {"cpu0": [50.0] * (last_s - first_s + 1)}
+    return node_profile(columns, start_s=START_S + first_s, interval_s=1, node=name)
 
 
 def test_a_node_that_comes_late_and_goes_early_is_told_with_its_times() -> None:

@@ -176,20 +176,17 @@ def params_of(rule: AnyRule, *, end: str) -> Any:
 
 
 @pytest.mark.parametrize("end", ["default", "least", "most"])
-@pytest.mark.parametrize("job", NODES)
-@pytest.mark.parametrize("rule", cases(is_rank=False))
-def test_every_sentence_about_nodes_is_well_written(rule: AnyRule, job: str, end: str) -> None:
-    result = run(rule, *job_of(job, is_rank=False), params=params_of(rule, end=end))
-
-    assert result.status.value != "failed", result.reason
-    assert flaws_in(result) == []
-
-
-@pytest.mark.parametrize("end", ["default", "least", "most"])
-@pytest.mark.parametrize("job", RANKS)
-@pytest.mark.parametrize("rule", cases(is_rank=True))
-def test_every_sentence_about_ranks_is_well_written(rule: AnyRule, job: str, end: str) -> None:
-    result = run(rule, *job_of(job, is_rank=True), params=params_of(rule, end=end))
+@pytest.mark.parametrize(
+    ("rule", "job", "is_rank"),
+    [
+        pytest.param(*case.values, job, is_rank, id=f"{case.id}-{job}")
+        for is_rank, jobs in ((False, NODES), (True, RANKS))
+        for case in cases(is_rank=is_rank)
+        for job in jobs
+    ],
+)
+def test_every_sentence_is_well_written(rule: AnyRule, job: str, is_rank: bool, end: str) -> None:
+    result = run(rule, *job_of(job, is_rank=is_rank), params=params_of(rule, end=end))
 
     assert result.status.value != "failed", result.reason
     assert flaws_in(result) == []
