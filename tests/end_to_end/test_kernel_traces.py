@@ -14,25 +14,24 @@ from tests.traces import START_US, header, kernel, ranked, small_events, trace_t
 
 pytestmark = pytest.mark.notebook
 
-SUMMARY = ("--format", "md")
+
+def reported(folder: Path, *args: str) -> Any:
+    """Run the command in a folder; return the report that lies in ``out`` then."""
+    run = run_command(*args, "-o", "out", "--format", "md", cwd=folder)
+    assert run.code == 0, run.stderr
+    return json.loads((folder / "out" / "profiler-report" / "report.json").read_text())
 
 
-def report_of(output: Path) -> dict[str, Any]:
-    return dict(json.loads((output / "profiler-report" / "report.json").read_text()))
-
-
-def notes_of(output: Path) -> str:
-    return " ".join(note["text"] for note in report_of(output)["data_quality"]["notes"])
+def notes_of(report: Any) -> str:
+    return " ".join(note["text"] for note in report["data_quality"]["notes"])
 
 
 def test_two_ranks_are_one_report(tmp_path: Path) -> None:
     for rank in range(2):
         write_trace(tmp_path / "traces" / f"rank{rank}.json.gz", ranked(rank))
 
-    run = run_command("traces", "-o", "out", *SUMMARY, cwd=tmp_path)
+    report = reported(tmp_path, "traces")
 
-    assert run.code == 0, run.stderr
-    report = report_of(tmp_path / "out")
     assert report["nodes"] == ["rank 0", "rank 1"]
     assert report["summary"]["start_time"] == "2026-07-02T04:51:32.412345Z"
     assert report["summary"]["job_duration_in_seconds"] == pytest.approx(0.0002)
@@ -44,19 +43,13 @@ def test_two_ranks_are_one_report(tmp_path: Path) -> None:
 def test_a_single_trace_may_be_reported_beside_itself(tmp_path: Path) -> None:
     write_trace(tmp_path / "trace.json", trace_text())
 
-    run = run_command("trace.json", *SUMMARY, cwd=tmp_path)
+    run = run_command("trace.json", "--format", "md", cwd=tmp_path)
 
     assert run.code == 0, run.stderr
-    assert report_of(tmp_path)["job"]["name"] == "trace"
-
-
-def test_how_the_job_of_a_trace_ended_is_unknown(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "t.pt.trace.json", trace_text())
-    run = run_command(path, "--output", tmp_path / "out", "--format", "md", cwd=tmp_path)
-    assert run.code == 0, run.stderr
-    told = json.loads((tmp_path / "out/profiler-report/report.json").read_bytes())
-    assert told["figures"]["status"] == "Unknown"
+    told = json.loads((tmp_path / "profiler-report" / "report.json").read_bytes())
+    assert told["job"]["name"] == "trace"
     assert told["job"]["running_until"] is None
+    assert told["figures"]["status"] == "Unknown", "how the job of a trace ended"
 
 
 def test_a_report_is_not_written_among_traces(tmp_path: Path) -> None:
@@ -81,7 +74,8 @@ def test_losses_stand_in_the_report(tmp_path: Path) -> None:
     run = run_command("t", "-o", "out", cwd=tmp_path)
 
     assert run.code == 0, run.stderr
-    quality = report_of(tmp_path / "out")["data_quality"]
+    told = json.loads((tmp_path / "out" / "profiler-report" / "report.json").read_bytes())
+    quality = told["data_quality"]
     assert quality["bytes_lost"] > 0
     assert quality["places_repaired"] == 1
     assert "rank0.json" in (tmp_path / "out" / "profiler-report.html").read_text()
@@ -93,26 +87,20 @@ def test_system_metrics_and_a_trace_are_one_report_on_one_time_axis(tmp_path: Pa
     base_ns = int((START_S + 60) * 1e9) - int(START_US * 1000)
     write_trace(job / "rank0.json", trace_text(head=header(baseTimeNanoseconds=base_ns)))
 
-    run = run_command("job", "-o", "out", *SUMMARY, cwd=tmp_path)
+    report = reported(tmp_path, "job")
 
-    assert run.code == 0, run.stderr
-    report = report_of(tmp_path / "out")
     assert report["nodes"] == ["algo-1", "rank 0"]
     assert report["summary"]["job_duration_in_seconds"] == pytest.approx(119.5)
     assert "LowGPUUtilization" in report["rules"]
-    assert "outside" not in notes_of(tmp_path / "out")
+    assert "outside" not in notes_of(report)
 
 
 def test_a_trace_of_another_time_than_the_samples_is_told(tmp_path: Path) -> None:
     write_system(tmp_path / "job", {"gpu0": [50.0] * 240})
     write_trace(tmp_path / "job" / "rank0.json", ranked(0))
 
-    run_command("job", "-o", "out", *SUMMARY, cwd=tmp_path)
-
-    notes = report_of(tmp_path / "out")["data_quality"]["notes"]
-    assert any(
-        "rank 0 lie outside the time of the system metrics" in note["text"] for note in notes
-    )
+    said = "rank 0 lie outside the time of the system metrics"
+    assert said in notes_of(reported(tmp_path, "job"))
 
 
 def test_traces_of_different_times_are_told(tmp_path: Path) -> None:
@@ -120,9 +108,7 @@ def test_traces_of_different_times_are_told(tmp_path: Path) -> None:
     later = [event | {"ts": event["ts"] + 1e9} for event in small_events()]
     write_trace(tmp_path / "t" / "rank1.json", ranked(1, events=later))
 
-    run_command("t", "-o", "out", *SUMMARY, cwd=tmp_path)
-
-    assert "were not recorded at the same time" in notes_of(tmp_path / "out")
+    assert "were not recorded at the same time" in notes_of(reported(tmp_path, "t"))
 
 
 @pytest.mark.parametrize("pattern", ["(", "", "*x"])

@@ -96,10 +96,8 @@ def test_an_output_below_a_file_cannot_be_made(tmp_path: Path, input_bound_job: 
 
 def test_version_and_help(tmp_path: Path) -> None:
     version = run_command("--version", cwd=tmp_path)
-    assert (version.code, version.stdout.strip()) == (
-        0,
-        f"make-profiler-report, version {__version__}",
-    )
+    assert version.code == 0
+    assert version.stdout.strip() == f"make-profiler-report, version {__version__}"
     assert run_command(cwd=tmp_path).code == 2
     assert "--set RULE.PARAM=VALUE" in run_command("--help", cwd=tmp_path).stdout
 
