@@ -31,18 +31,12 @@ _COLUMNS: Mapping[ExhibitKind, Sequence[str]] = {
     ExhibitKind.HEATMAP: ("row", "time_s", "busy"),
     ExhibitKind.SPANS: ("lane", "name", "start_s", "end_s"),
     ExhibitKind.ROOFLINE: (
-        "name",
-        "group",
-        "format",
-        "flop_per_byte",
-        "tflops_per_s",
-        "time_us",
-        "peak_tflops_per_s",
+        "name", "group", "format", "flop_per_byte", "tflops_per_s", "time_us", "peak_tflops_per_s",
         "memory_gb_per_s",
     ),
     ExhibitKind.TABLE: ("time_s", "busy"),
     ExhibitKind.TIMELINE: ("lane", "kind", "node", "events"),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

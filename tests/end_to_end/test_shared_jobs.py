@@ -22,14 +22,10 @@ ONE_OF = {
     "h8_cpu_only_workers8": {"DL-2"},
 }
 READABLE_SAMPLES = (
-    "test_traces",
-    "model_timeline_traces",
-    "horovod_timeline_traces",
-    "merge_traces",
-    "tfprofiler_timeline_traces",
-    "tfprofiler_local_missing_metadata",
+    "test_traces", "model_timeline_traces", "horovod_timeline_traces", "merge_traces",
+    "tfprofiler_timeline_traces", "tfprofiler_local_missing_metadata",
     "horovod_timeline_small.json",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("job", ORACLE_JOBS)

@@ -15,23 +15,10 @@ from tests.frameworks.recorded import NEEDS_FRAMEWORKS, PYTHON, SCRIPTS, Run, re
 pytestmark = NEEDS_FRAMEWORKS
 
 OPTIMIZER = (
-    "plain",
-    "no_loader",
-    "closure",
-    "accumulation",
-    "two_optimizers",
-    "wrapper_optimizer",
-    "subclass",
-    "optimizer_in_backward",
-    "grad_scaler",
-    "compiled",
-    "compiled_step",
-    "evaluation",
-    "eval_mode_training",
-    "workers",
-    "iterable",
-    "untouched",
-)
+    "plain", "no_loader", "closure", "accumulation", "two_optimizers", "wrapper_optimizer",
+    "subclass", "optimizer_in_backward", "grad_scaler", "compiled", "compiled_step", "evaluation",
+    "eval_mode_training", "workers", "iterable", "untouched",
+)  # fmt: skip
 TRAINER = ("lightning_fit", "hugging_face", "keras_fit")
 EXPLICIT = ("explicit", "jax_loop")
 LAUNCHED: tuple[str, ...] = ("accumulation", "evaluation", "lightning_fit", "hugging_face")

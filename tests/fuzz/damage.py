@@ -153,20 +153,10 @@ def with_lines_twice(lines: Lines, chance: Random) -> Damage:
 
 
 MINUTE_DAMAGE: tuple[LineDamage, ...] = (
-    in_another_encoding,
-    with_other_line_ends,
-    with_several_on_a_line,
-    as_an_array,
-    in_another_order,
-    rewritten,
-    with_garbage,
-    with_cut_lines,
-    broken_off,
-    with_bad_values,
-    with_impossible_values,
-    with_times_of_another_day,
-    with_lines_twice,
-)
+    in_another_encoding, with_other_line_ends, with_several_on_a_line, as_an_array,
+    in_another_order, rewritten, with_garbage, with_cut_lines, broken_off, with_bad_values,
+    with_impossible_values, with_times_of_another_day, with_lines_twice,
+)  # fmt: skip
 
 
 # Timelines.
@@ -261,12 +251,6 @@ def with_ends_of_nothing(lines: Lines, chance: Random) -> Damage:
 
 
 TIMELINE_DAMAGE: tuple[LineDamage, ...] = (
-    written_otherwise,
-    with_events_in_another_order,
-    with_garbage_between,
-    unfinished,
-    with_useless_events,
-    with_events_of_another_day,
-    with_events_twice,
-    with_ends_of_nothing,
-)
+    written_otherwise, with_events_in_another_order, with_garbage_between, unfinished,
+    with_useless_events, with_events_of_another_day, with_events_twice, with_ends_of_nothing,
+)  # fmt: skip

@@ -72,15 +72,9 @@ def _swap_digits(content: bytes, chance: Random) -> bytes:
 
 
 _BYTE_CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (
-    _flip_bit,
-    _flip_bit,
-    _put_token,
-    _cut_stretch,
-    _repeat_stretch,
-    _break_off,
+    _flip_bit, _flip_bit, _put_token, _cut_stretch, _repeat_stretch, _break_off, _swap_digits,
     _swap_digits,
-    _swap_digits,
-)
+)  # fmt: skip
 
 
 def mutate_json(content: bytes, chance: Random) -> bytes:

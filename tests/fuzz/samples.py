@@ -21,15 +21,10 @@ SETTINGS = "".join(
     f"[{rule}]\npatience = 5\n"
     + ("window = 10\n" if rule in {"BatchSize", "LowGPUUtilization", "GPUMemoryIncrease"} else "")
     for rule in (
-        "BatchSize",
-        "CPUBottleneck",
-        "GPUMemoryIncrease",
-        "IOBottleneck",
-        "LoadBalancing",
-        "LowGPUUtilization",
-        "NetworkBottleneck",
+        "BatchSize", "CPUBottleneck", "GPUMemoryIncrease", "IOBottleneck", "LoadBalancing",
+        "LowGPUUtilization", "NetworkBottleneck",
     )
-)
+)  # fmt: skip
 """Rules look at short jobs too."""
 
 

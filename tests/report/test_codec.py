@@ -64,22 +64,10 @@ def test_keys_are_those_of_the_contract() -> None:
     tree = json.loads(encode(small_report()))
 
     assert list(tree) == [
-        "format",
-        "report_id",
-        "job",
-        "summary",
-        "nodes",
-        "sampling_interval_ms",
-        "findings",
-        "rules",
-        "data_quality",
-        "versions",
-        "profiling",
-        "recording",
-        "setup",
-        "figures",
+        "format", "report_id", "job", "summary", "nodes", "sampling_interval_ms", "findings",
+        "rules", "data_quality", "versions", "profiling", "recording", "setup", "figures",
         "timeline",
-    ]
+    ]  # fmt: skip
     assert tree["summary"]["training_loop_start"] is None
     assert tree["findings"][0]["rule"] == "StepOutlier"
     assert tree["data_quality"] == {"files_read": 3, "notes": [{"text": "odd", "path": "a.json"}]}

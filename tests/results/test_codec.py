@@ -121,26 +121,13 @@ def test_the_five_keys_of_aws_come_first_and_in_order() -> None:
     tree = json.loads(encode(full_result()))
 
     assert list(tree) == [
-        "RuleTriggered",
-        "Violations",
-        "Details",
-        "Datapoints",
-        "RuleParameters",
-        "reportgen",
-    ]
+        "RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters", "reportgen",
+    ]  # fmt: skip
     assert (tree["RuleTriggered"], tree["Violations"], tree["Datapoints"]) == (2, 3, 1310)
     assert list(tree["reportgen"]) == [
-        "format",
-        "id",
-        "status",
-        "reason",
-        "about",
-        "params",
-        "metrics",
-        "findings",
-        "exhibits",
+        "format", "id", "status", "reason", "about", "params", "metrics", "findings", "exhibits",
         "data",
-    ]
+    ]  # fmt: skip
 
 
 def test_tables_are_rows_and_curves_are_columns() -> None:

@@ -40,14 +40,9 @@ IMBALANCE, STRAGGLER = "d_imbalance_4gpu", "e_two_nodes_straggler"
 LEAK, EIGHT_WORKERS = "f_gpu_memory_leak", "h8_cpu_only_workers8"
 CUT = "variants/non-default"
 RULES = (
-    overall_system_usage.RULE,
-    low_gpu_utilization.RULE,
-    load_balancing.RULE,
-    batch_size.RULE,
-    cpu_bottleneck.RULE,
-    io_bottleneck.RULE,
-    gpu_memory_increase.RULE,
-)
+    overall_system_usage.RULE, low_gpu_utilization.RULE, load_balancing.RULE, batch_size.RULE,
+    cpu_bottleneck.RULE, io_bottleneck.RULE, gpu_memory_increase.RULE,
+)  # fmt: skip
 AS_AWS = (low_gpu_utilization.RULE, gpu_memory_increase.RULE)
 
 

@@ -16,20 +16,9 @@ from reportgen.results import (
 from tests.views import reports
 
 SECTIONS = (
-    "annotations",
-    "communication",
-    "device-memory",
-    "findings",
-    "gpu-activity",
-    "at-a-glance",
-    "host-threads",
-    "idle-time",
-    "kernels",
-    "launches",
-    "not-recorded",
-    "steps",
-    "traced-operators",
-)
+    "annotations", "communication", "device-memory", "findings", "gpu-activity", "at-a-glance",
+    "host-threads", "idle-time", "kernels", "launches", "not-recorded", "steps", "traced-operators",
+)  # fmt: skip
 """The sections of a page of kernel traces."""
 
 LONG_NAME = f"void at::native::kernel<{'Functor, ' * 1_000}float>(int)"
