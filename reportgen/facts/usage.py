@@ -49,6 +49,8 @@ LEAST_WORK_PCT = 5.0
 """Cores rest at less than a fifth of their usual use: the rest is the system and its profilers.
 Where all of them together are used up to 5 %, that could be all there is; where they are used more
 for less than a fifth of the time, nothing shows what is usual."""
+SUSTAINED_NS, LEAST_SUSTAINED, MOST_SUSTAINED = 5 * NS_PER_S, 2, 10
+"""Work of five seconds in ten has begun; ten samples show it, and two that are further apart."""
 PERCENT_DIGITS = 9
 """Percentiles are compared after rounding, so that the order of a sum decides nothing."""
 CPU_HOT_PCT = 90
@@ -214,6 +216,18 @@ def at_work(system: SystemTable) -> tuple[Mask, Mask]:
         return np.zeros_like(is_work), is_known
     usual_pct = float(np.median(cores_pct[is_work]))
     return np.asarray(cores_pct >= RESTING_RATIO * usual_pct), is_known
+
+
+def begun_rows(system: SystemTable, is_busy: Mask) -> Rows:
+    """Return the ticks at which work has begun that lasts; (n_ticks,) ``is_busy``, in order.
+
+    Less work, as of a test, an import or the set-up of CUDA, is no begin.
+    """
+    busy = np.flatnonzero(is_busy)
+    per_tick_ns = max(system.interval_ns or 0, 1)
+    n_lasting = int(np.clip(SUSTAINED_NS // per_tick_ns, LEAST_SUSTAINED, MOST_SUSTAINED))
+    length_ns = system.tick_ns[busy[n_lasting - 1 :]] - system.tick_ns[busy[: 1 - n_lasting]]
+    return busy[: length_ns.size][length_ns <= 2 * n_lasting * per_tick_ns]
 
 
 def while_at_work(system: SystemTable) -> Mask:

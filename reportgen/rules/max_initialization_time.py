@@ -13,7 +13,7 @@ from reportgen import results
 from reportgen.arrays import Instants
 from reportgen.facts.samples import count_where, sum_of, training_loop_ns
 from reportgen.facts.steps import WARM_UP_STEPS, Loop, loop_of, steps_of
-from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
+from reportgen.facts.usage import IDLE_BELOW_PCT, at_work, begun_rows
 from reportgen.merging import greatest, least
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind
 from reportgen.rules import kit
@@ -40,8 +40,6 @@ QUICK_PCT = 10
 """One cycle of ten is as quick, or quicker: a few stops make the mean too long."""
 WORKED_RATIO = 0.5
 """GPUs at work for half of the time before the first step trained in it: its steps are lacking."""
-SUSTAINED_TICKS = 10
-"""A GPU that is at work in this many of twice as many samples has begun; less may be a test."""
 METRICS = ("initialization_s", "training_loop_s", "finalization_s")
 QUIET_BYTES_PER_S = 1_000_000
 """Below one megabyte a second nothing is copied that could explain a wait."""
@@ -178,10 +176,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
     has_gpus = system.n_ticks > 0 and bool(system.names(gpus))
     is_busy = n_busy > 0 if has_gpus else at_work(system)[0]
     work_ns = system.tick_ns[is_busy]
-    has_begun = work_ns[SUSTAINED_TICKS - 1 :] - work_ns[: 1 - SUSTAINED_TICKS] <= (
-        2 * SUSTAINED_TICKS * (system.interval_ns or 0)
-    )
-    began_ns = work_ns[: has_begun.size][has_begun]
+    began_ns = system.tick_ns[begun_rows(system, is_busy)]
     work = _ends(began_ns, work_ns)
     is_before = system.tick_ns < (training_loop_ns(spans) or (0, 0))[0]
     return NodeStart(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from reportgen.arrays import Floats
 from reportgen.facts.intervals import union_of
 from reportgen.facts.usage import (
+    begun_rows,
     busy_from,
     cores_mean_pct,
     hot_cores,
@@ -174,6 +175,16 @@ def test_pauses_cost_what_the_idlest_gpu_does_less_in_them_than_usual(use_in_pau
     pauses = union_of(system.tick_ns[17::20] + 1, system.tick_ns[19::20])
 
     assert most_lost_ratio(system, pauses) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "spike", "began"), [(0.5, 9, 40), (0.5, 10, 10), (5.0, 1, 40), (60.0, 2, 10)]
+)
+def test_work_has_begun_where_it_lasts(interval_s: float, spike: int, began: int) -> None:
+    use = np.array([0.0] * 10 + [50.0] * spike + [0.0] * (30 - spike) + [50.0] * 40)
+    system = system_table({"gpu0": use.tolist()}, interval_s=interval_s)
+
+    assert begun_rows(system, use > 0)[0] == began
 
 
 def test_with_few_samples_it_is_unknown_what_gpus_leave_unused() -> None:

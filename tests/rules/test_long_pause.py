@@ -387,6 +387,11 @@ def test_in_a_job_without_a_gpu_cores_that_all_rest_show_the_pause(pause, is_tol
     assert all("evaluated on the CPU" not in " ".join(its.possible_causes) for its in findings)
 
 
+def test_a_spike_of_the_start_begins_no_work_of_cores() -> None:
+    use = [1.0] * 20 + [60.0] * 3 + [8.0] * 30 + [60.0] * 500
+    assert run(RULE, node_profile({"cpu0": use})).findings == ()
+
+
 @pytest.mark.parametrize(("n_resting", "is_told"), [(470, True), (490, False)])
 def test_cores_that_rest_most_of_the_time_pause_if_their_work_shows_what_is_usual(
     n_resting: int, is_told: bool

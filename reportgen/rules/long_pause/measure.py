@@ -24,7 +24,14 @@ from reportgen.facts.samples import present_values, silence_of, tick_lengths_ns
 from reportgen.facts.slow_steps import HANDFUL, OVER_TAIL, SlowSteps, slow_steps_of, tail_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS, Loop, loop_of, phase_word
-from reportgen.facts.usage import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, at_work, in_use, used_throughout
+from reportgen.facts.usage import (
+    BUSY_ABOVE_PCT,
+    IDLE_BELOW_PCT,
+    at_work,
+    begun_rows,
+    in_use,
+    used_throughout,
+)
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
 from reportgen.rules import kit
 from reportgen.text import mode_word
@@ -271,7 +278,8 @@ def _of_devices(part: NodeProfile, workers: Sequence[_Worker], bound_ns: int) ->
     """
     system = part.system
     is_busy, is_known = at_work(system)
-    busy = np.flatnonzero(is_busy)
+    busy, begun = np.flatnonzero(is_busy), begun_rows(system, is_busy)
+    busy = busy[busy >= begun[0]] if begun.size else busy
     if not busy.size:
         return None
     length_ns, _ = tick_lengths_ns(system)
