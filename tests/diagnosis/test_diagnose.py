@@ -123,11 +123,9 @@ def test_an_unknown_cost_explains_nothing_that_has_one_and_raises_no_severity(co
 )
 def test_what_happens_before_the_first_step_explains_nothing_in_the_loop(effect: str) -> None:
     start = finding("INIT-1", Severity.WARNING, 0.6, cause=Cause.LONG_START)
+    found = diagnosed(finding("X-1", Severity.WARNING, 0.5, cause=effect), start)
 
-    assert (
-        diagnosed(finding("X-1", Severity.WARNING, 0.5, cause=effect), start)["X-1"].symptom_of
-        == ()
-    )
+    assert found["X-1"].symptom_of == ()
 
 
 @pytest.mark.parametrize(("node", "explains"), [("algo-1", True), ("algo-2", False), (None, True)])
@@ -377,19 +375,15 @@ def test_the_table_leads_in_no_circle() -> None:
 @pytest.mark.parametrize(
     "cause",
     [
-        Cause.WORK_BETWEEN_STEPS,
-        Cause.PERIODIC_SLOW_STEPS,
-        Cause.RANDOM_SLOW_STEPS,
-        Cause.SLOWING_DOWN,
-        Cause.LONG_PAUSE,
+        Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS, Cause.RANDOM_SLOW_STEPS,
+        Cause.SLOWING_DOWN, Cause.LONG_PAUSE,
     ],
-)
+)  # fmt: skip
 def test_a_host_that_is_busy_in_slow_steps_or_between_them_is_a_symptom(cause: Cause) -> None:
     busy = finding("CPU-1", Severity.WARNING, 0.6, cause=HOST)
+    found = diagnosed(busy, finding("X-1", Severity.WARNING, 0.5, cause=cause))
 
-    assert diagnosed(busy, finding("X-1", Severity.WARNING, 0.5, cause=cause))[
-        "CPU-1"
-    ].symptom_of == ("X-1",)
+    assert found["CPU-1"].symptom_of == ("X-1",)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from reportgen.profile.monitoring import Monitoring, Progress
 from reportgen.recorded_job import RecordedGpu, RecordedNode
 from reportgen.results import ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.gpu_power import RULE, Params
-from tests.builders import START_S, Row, known, node_profile, span_table, system_table
+from tests.builders import START_S, Row, known, node_profile, system_table
 from tests.rules.framework_jobs import rows_of
 from tests.rules.samples import column, run
 
@@ -43,7 +43,7 @@ def node(name: str = "node-1", steps: int = 0, /, **columns: list[float | None])
         (TRAIN, TRAIN, START_S + 10 + step, START_S + 11 + step, {"step": step})
         for step in range(steps)
     ]
-    return node_profile(node=name, system=system_table(columns), spans=span_table(rows))
+    return node_profile(columns, rows, node=name)
 
 
 def ids(result: RuleResult) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -11,15 +10,16 @@ from reportgen.profile import NodeProfile, SpanSource
 from reportgen.results import ReasonCode, Severity, Status
 from reportgen.rules.horovod_negotiation import RULE
 from sample_data.horovod import Ready, late_rank
-from tests.builders import START_S, known, node_profile, span_table
+from tests.builders import START_S, Row, known, node_profile, span_table
 from tests.rules.framework_jobs import rows_of
 from tests.rules.samples import only, run
 
 US = 1e-6
 
 
-def job(negotiations: Sequence[Ready], *, node: str = "algo-1") -> NodeProfile:
-    rows: list[tuple[Any, ...]] = []
+def job(negotiations: Sequence[Ready], *more: Row, node: str = "algo-1") -> NodeProfile:
+    """Return a node with these negotiations and more events of its timeline."""
+    rows = [*more]
     for tensor, ready in negotiations:
         times = [START_S + at_us * US for at_us in ready.values()]
         rows.append((tensor, "NEGOTIATE_ALLREDUCE", min(times), max(times) + 2 * US))
@@ -88,35 +88,11 @@ def test_ties_count_for_nobody() -> None:
 
 
 def test_marks_outside_a_negotiation_and_repeated_marks_do_not_count() -> None:
-    part = job(late_rank(20))
-    spans = part.spans
-    more = span_table(
-        [
-            ("grad_0", "1", START_S + 5e-3, START_S + 5e-3),
-            ("grad_0", "0", START_S + 1e-3, START_S + 1e-3),
-            ("elsewhere", "9", START_S, START_S),
-        ],
-        source=SpanSource.HOROVOD,
-    )
-    joined = _joined(spans, more)
-    result = run(RULE, node_profile(spans=joined))
+    marks = [("grad_0", "1", 5e-3), ("grad_0", "0", 1e-3), ("elsewhere", "9", 0.0)]
+    more = [(tensor, rank, START_S + at_s, START_S + at_s) for tensor, rank, at_s in marks]
+    result = run(RULE, job(late_rank(20), *more))
     assert [row["rank"] for row in rows_of(result, "ranks")] == [0, 1, 2, 3]
     assert rows_of(result, "ranks")[0]["own_wait_s"] == pytest.approx(20 * 4000 * US)
-
-
-def _joined(*tables: Any) -> Any:
-    found = []
-    for table in tables:
-        found += [
-            (
-                table.phases[table.phase[row]],
-                table.names[table.name[row]],
-                table.start_ns[row] / 1e9,
-                table.end_ns[row] / 1e9,
-            )
-            for row in range(table.n_spans)
-        ]
-    return span_table(found, source=SpanSource.HOROVOD)
 
 
 def test_a_job_without_timelines_of_horovod_is_skipped() -> None:
@@ -127,7 +103,7 @@ def test_a_job_without_timelines_of_horovod_is_skipped() -> None:
 
 def test_a_timeline_of_marks_alone_is_not_called_missing() -> None:
     rows = [("grad", "4", START_S, START_S), ("grad", "5", START_S + 1, START_S + 1)]
-    result = run(RULE, node_profile(spans=span_table(rows, source=SpanSource.HOROVOD)))
+    result = run(RULE, job([], *rows))
     assert known(result.reason).text == (
         "The Horovod timeline has 2 events, but no negotiation in which two ranks or more were "
         "ready."
