@@ -25,7 +25,7 @@ ARGS = ("tid", "worker_id", "num_workers", "pin_memory", "bytes_fetched")
 @cache
 def parts_of(job: str) -> tuple[NodeProfile, ...]:
     """Return all nodes of a job with their events and the outlines of their system metrics."""
-    raw = _folder(job) / "profiler-output"
+    raw = folder_of(job) / "profiler-output"
     samples: dict[str, list[dict[str, Any]]] = {}
     for sample in _lines(raw.glob("system/**/*.json")):
         samples.setdefault(sample["NodeId"], []).append(sample)
@@ -52,11 +52,26 @@ def until_aws_end(job: str) -> tuple[NodeProfile, ...]:
     )
 
 
-def aws_result(job: str, rule: str, *, variant: str | None = None) -> dict[str, Any]:
+def folder_of(job: str) -> Path:
+    """Return where a job lies with AWS's results."""
+    return SHARED_DATA / "oracle" / job
+
+
+@cache
+def aws_result(job: str, rule: str, *, variant: str | None = None) -> Any:
     """Return AWS's JSON of a rule, as expected or of a variant."""
-    folder = _folder(job) / (f"variants/{variant}" if variant else "expected")
-    result: dict[str, Any] = json.loads((folder / f"{rule}.json").read_text())
-    return result
+    folder = folder_of(job) / (f"variants/{variant}" if variant else "expected")
+    return json.loads((folder / f"{rule}.json").read_text())
+
+
+def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (path, value) of every leaf; an empty object or list is a leaf."""
+    if isinstance(tree, dict | list) and tree:
+        named = tree.items() if isinstance(tree, dict) else enumerate(tree)
+        for key, value in named:
+            yield from leaves(value, f"{path}/{key}")
+    else:
+        yield path, tree
 
 
 def steps_of(parts: tuple[NodeProfile, ...]) -> Iterator[SpanTable]:
@@ -65,19 +80,15 @@ def steps_of(parts: tuple[NodeProfile, ...]) -> Iterator[SpanTable]:
         yield part.spans.steps()
 
 
-def _folder(job: str) -> Path:
-    return SHARED_DATA / "oracle" / job
-
-
 @cache
 def _scans(job: str) -> list[dict[str, Any]]:
-    scans: list[dict[str, Any]] = json.loads((_folder(job) / "scans.json").read_text())
+    scans: list[dict[str, Any]] = json.loads((folder_of(job) / "scans.json").read_text())
     return scans
 
 
 @cache
 def _last_until(job: str, node: str, end_ns: int) -> int:
-    samples = _lines((_folder(job) / "profiler-output").glob("system/**/*.json"))
+    samples = _lines((folder_of(job) / "profiler-output").glob("system/**/*.json"))
     stamps = (_stamp_ns(sample) for sample in samples if sample["NodeId"] == node)
     return max(stamp_ns for stamp_ns in stamps if stamp_ns <= end_ns)
 

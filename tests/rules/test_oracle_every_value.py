@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from reportgen.results import RuleResult
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part
 from tests.rules import oracle_recount as recount
-from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
+from tests.rules.oracle_jobs import folder_of, leaves
+from tests.shared_data import ORACLE_JOBS, needs_shared_data
 
 pytestmark = needs_shared_data
 
@@ -62,16 +63,6 @@ OF_ONE_WINDOW = {
 """Rules whose events AWS delivers twice at window edges, and once in the variant one-shot."""
 
 
-def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) of every leaf; an empty object or list is a leaf."""
-    if isinstance(tree, dict | list) and tree:
-        named = tree.items() if isinstance(tree, dict) else enumerate(tree)
-        for key, value in named:
-            yield from leaves(value, f"{path}/{key}")
-    else:
-        yield path, tree
-
-
 def five_keys(result: RuleResult) -> dict[str, Any]:
     return {
         "RuleTriggered": result.counters.rule_triggered,
@@ -85,8 +76,8 @@ def five_keys(result: RuleResult) -> dict[str, Any]:
 @cache
 def parts_until_aws_end(job: str) -> tuple[NodeProfile, ...]:
     """Read a job as ``--to <end of AWS's last window>`` does."""
-    end_us = json.loads((_folder(job) / "scans.json").read_text())[-1]["end"]
-    cut = cut_job(discover(str(_folder(job))), TimeRange(to_ns=end_us * 1000))
+    end_us = json.loads((folder_of(job) / "scans.json").read_text())[-1]["end"]
+    cut = cut_job(discover(str(folder_of(job))), TimeRange(to_ns=end_us * 1000))
     return tuple(read_node(part) for part in cut.parts)
 
 
@@ -98,12 +89,8 @@ def results(job: str) -> dict[str, RuleResult]:
 
 
 def theirs(job: str, rule: str, folder: str) -> dict[str, Any]:
-    path = _folder(job) / folder / f"{rule}.json"
+    path = folder_of(job) / folder / f"{rule}.json"
     return dict(leaves(json.loads(path.read_text()))) if path.exists() else {}
-
-
-def _folder(job: str) -> Path:
-    return SHARED_DATA / "oracle" / job
 
 
 def is_equal(ours: Any, other: Any, *, within: float = 0.0) -> bool:
@@ -152,8 +139,8 @@ def sources(job: str, rule: str) -> dict[str, str]:
 @cache
 def stamps_of(job: str) -> tuple[tuple[int, str], ...]:
     """Return (microseconds, type) of the raw samples up to AWS's end, in AWS's order."""
-    end_us = json.loads((_folder(job) / "scans.json").read_text())[-1]["end"]
-    files = sorted((_folder(job) / "profiler-output").glob("system/**/*.json"), key=_place)
+    end_us = json.loads((folder_of(job) / "scans.json").read_text())[-1]["end"]
+    files = sorted((folder_of(job) / "profiler-output").glob("system/**/*.json"), key=_place)
     samples = (json.loads(line) for path in files for line in path.read_text().splitlines())
     stamps = ((round(sample["Timestamp"] * 1e6), sample["Type"]) for sample in samples)
     return tuple(stamp for stamp in stamps if stamp[0] <= end_us)

@@ -5,12 +5,9 @@ Each value of AWS's results on these jobs is compared in ``test_oracle_every_val
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,15 +27,16 @@ from reportgen.rules import (
 from reportgen.rules.base import AnyRule
 from tests.builders import known
 from tests.rules.framework_jobs import finding
+from tests.rules.oracle_jobs import aws_result, folder_of, leaves
 from tests.rules.samples import run
-from tests.shared_data import SHARED_DATA, needs_shared_data
+from tests.shared_data import needs_shared_data
 
 pytestmark = needs_shared_data
 
 HEALTHY, STARVED = "a_healthy_1gpu", "b_cpu_bottleneck"
 IMBALANCE, STRAGGLER = "d_imbalance_4gpu", "e_two_nodes_straggler"
 LEAK, EIGHT_WORKERS = "f_gpu_memory_leak", "h8_cpu_only_workers8"
-CUT = "variants/non-default"
+CUT = "non-default"
 RULES = (
     overall_system_usage.RULE, low_gpu_utilization.RULE, load_balancing.RULE, batch_size.RULE,
     cpu_bottleneck.RULE, io_bottleneck.RULE, gpu_memory_increase.RULE,
@@ -48,12 +46,12 @@ AS_AWS = (low_gpu_utilization.RULE, gpu_memory_increase.RULE)
 
 @cache
 def parts_of(job: str) -> tuple[NodeProfile, ...]:
-    return tuple(read_node(ref) for ref in discover(str(_folder(job))).parts)
+    return tuple(read_node(ref) for ref in discover(str(folder_of(job))).parts)
 
 
 def parts_until_the_cut() -> Iterator[NodeProfile]:
     """Yield the ticks of the starved job up to the end of AWS's last window, inclusive."""
-    end_ns = _json(STARVED, f"{CUT}/scans.json")[-1]["end"] * 1000
+    end_ns = aws_result(STARVED, "scans", variant=CUT)[-1]["end"] * 1000
     for part in parts_of(STARVED):
         system = part.system
         stop = int(np.searchsorted(system.tick_ns, end_ns, side="right"))
@@ -62,40 +60,17 @@ def parts_until_the_cut() -> Iterator[NodeProfile]:
         yield replace(part, system=cut)
 
 
-@cache
-def _json(job: str, path: str) -> Any:
-    return json.loads((_folder(job) / path).read_text())
-
-
-def _folder(job: str) -> Path:
-    return SHARED_DATA / "oracle" / job
-
-
-def numbers(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) of every leaf, in order."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from numbers(value, f"{path}/{key}")
-    elif isinstance(tree, list):
-        for place, value in enumerate(tree):
-            yield from numbers(value, f"{path}/{place}")
-    else:
-        yield path, tree
-
-
 @pytest.mark.parametrize("rule", AS_AWS, ids=lambda rule: str(rule.id))
 def test_use_and_memory_by_other_parameters_equal_aws_entirely(rule: AnyRule) -> None:
-    set_by_user = _json(STARVED, f"{CUT}/parameters.json").get(rule.id, {})
-    ours, theirs = (
-        run(rule, *parts_until_the_cut(), **set_by_user),
-        _json(STARVED, f"{CUT}/{rule.id}.json"),
-    )
+    set_by_user = aws_result(STARVED, "parameters", variant=CUT).get(rule.id, {})
+    ours = run(rule, *parts_until_the_cut(), **set_by_user)
+    theirs = aws_result(STARVED, rule.id, variant=CUT)
 
     found = ours.counters
     counts = [found.rule_triggered, found.violations, found.datapoints]
     assert counts == [theirs[key] for key in ("RuleTriggered", "Violations", "Datapoints")]
     assert ours.rule_parameters == theirs["RuleParameters"]
-    mine, other = list(numbers(ours.details)), list(numbers(theirs["Details"]))
+    mine, other = list(leaves(ours.details)), list(leaves(theirs["Details"]))
     assert [path for path, _ in mine] == [path for path, _ in other]
     for (path, value), (_, expected) in zip(mine, other, strict=True):
         assert value == pytest.approx(expected, rel=1e-9, abs=1e-9), path
