@@ -15,7 +15,7 @@ import pytest
 from reportgen.results import Severity, Status, Where
 from reportgen.store import with_timeline
 from tests.browser.test_accessibility import LOOKS, _complaints
-from tests.browser.watching import TIMEOUT_MS, Watched, opened, unfold_all, wait_until
+from tests.browser.watching import TIMEOUT_MS, opened, unfold_all, wait_until
 from tests.builders import START_S as JOB_START_S
 from tests.builders import known
 from tests.fuzz.attacks_saved import gzipped_zeros
@@ -53,12 +53,13 @@ def lanes_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def lanes(browser: Browser, path: Path, **options: Any) -> Iterator[Watched]:
-    """Open the page at its lanes and wait until they are drawn."""
+def lanes(browser: Browser, path: Path, **options: Any) -> Iterator[Page]:
+    """Open the page at its lanes and wait until they are drawn; it must not complain."""
     with opened(browser, path, at="#timeline-lanes", **options) as watched:
         _wait(watched.page, "document.querySelector('[data-lanes=ready]')")
         _settle(watched.page)
-        yield watched
+        yield watched.page
+        assert watched.complaints == []
 
 
 def _wait(page: Page, condition: str) -> None:
@@ -71,6 +72,12 @@ def _settle(page: Page) -> None:
         "Promise.race([reportLanes.settled(), new Promise((_, fail) => setTimeout("
         f"() => fail(new Error('Timeout: the lanes do not settle')), {TIMEOUT_MS}))])"
     )
+
+
+def _view(page: Page, range_ns: str) -> None:
+    """Show this range and wait until it is drawn."""
+    page.evaluate(f"reportLanes.setView({range_ns})")
+    _settle(page)
 
 
 def _choose(page: Page, lane: str, time_ns: int, depth: int = 0) -> None:
@@ -106,10 +113,8 @@ def test_what_reaches_into_a_range_from_an_earlier_block_is_drawn(browser, tmp_p
     lane = made.lane("thread", "main", node="rank 0")
     made.strips(lane, [(0, 4_000_000, 0, 1, 0, 0)], start=0, end=2_000_000)
     made.strips(lane, [(3_000_000, 500, 1, 2, 0, 0)], start=2_000_000, end=4_000_000)
-    with lanes(browser, _page_of(tmp_path, made)) as watched:
-        page = watched.page
-        page.evaluate("reportLanes.setView(3.5e6, 3.9e6)")
-        _settle(page)
+    with lanes(browser, _page_of(tmp_path, made)) as page:
+        _view(page, "3.5e6, 3.9e6")
         tally = page.evaluate("reportLanes.tally(reportLanes.stage.lanes[0], 3.5e6, 3.9e6)")
         assert [(item["name"], item["n"], item["ns"]) for item in tally] == [(1, 1, 400_000)]
         named = page.evaluate(
@@ -121,10 +126,8 @@ def test_what_reaches_into_a_range_from_an_earlier_block_is_drawn(browser, tmp_p
 
 
 def test_a_launch_is_shown_with_all_that_it_started(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
-        page.evaluate("reportLanes.setView(2.2e6, 2.5e6)")
-        _settle(page)
+    with lanes(browser, lanes_page) as page:
+        _view(page, "2.2e6, 2.5e6")
         _choose(page, "thread 71 (main)", GRAPH_LAUNCH + 4_000, depth=2)
         said = _details(page)
         assert said["Name"] == "cudaGraphLaunch"
@@ -139,14 +142,11 @@ def test_a_launch_is_shown_with_all_that_it_started(browser, lanes_page):
             2_345_000,
             2_370_000,
         ]
-        assert watched.complaints == []
 
 
 def test_a_run_leads_to_its_launch_and_back(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
-        page.evaluate("reportLanes.setView(2.2e6, 2.5e6)")
-        _settle(page)
+    with lanes(browser, lanes_page) as page:
+        _view(page, "2.2e6, 2.5e6")
         _choose(page, "stream 7", 2_350_000)
         said = _details(page)
         assert said["Arguments"] == "grid 80 × 1 × 1, block 256 × 1 × 1"
@@ -159,38 +159,31 @@ def test_a_run_leads_to_its_launch_and_back(browser, lanes_page):
 
 
 def test_arrows_of_a_view_are_those_of_the_file(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
-        page.evaluate("reportLanes.setView(0, 1e6)")
-        _settle(page)
+    with lanes(browser, lanes_page) as page:
+        _view(page, "0, 1e6")
         assert page.evaluate("reportLanes.stage.nArrows") == 9  # of rank 0, the others are folded
 
 
 def test_beyond_the_windows_runs_say_how_many_events_they_are(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
-        page.evaluate("reportLanes.setView(4e6, 5e6)")
-        _settle(page)
+    with lanes(browser, lanes_page) as page:
+        _view(page, "4e6, 5e6")
         _choose(page, "stream 7", 4_100_000)
         said = _details(page)
         assert said["Events"].startswith("5, drawn as one run")
         assert "Arguments" not in said
         axis = page.locator(".rg-lanes-full").inner_text()
         assert "are left out" in axis
-        page.evaluate("reportLanes.setView(1e6, 2e6)")
-        _settle(page)
+        _view(page, "1e6, 2e6")
         axis = page.locator(".rg-lanes-full").inner_text()
         assert axis == "In view, every event is shown (first steps)."
 
 
 def test_search_counts_matches_and_goes_from_one_to_the_next(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
+    with lanes(browser, lanes_page) as page:
         page.locator(".rg-lanes-query").fill("ALLREDUCE_sum")
         _wait(page, "document.querySelector('.rg-lanes-count').textContent")
         assert page.locator(".rg-lanes-count").inner_text() == "12 events"
-        page.evaluate("reportLanes.setView(0, 3e6)")
-        _settle(page)
+        _view(page, "0, 3e6")
         page.keyboard.press("Enter")
         _wait(page, "document.querySelector('.rg-lanes-count').textContent.includes('of')")
         assert page.locator(".rg-lanes-count").inner_text() == "1 of 12"
@@ -200,12 +193,10 @@ def test_search_counts_matches_and_goes_from_one_to_the_next(browser, lanes_page
         _wait(page, "document.querySelector('.rg-lanes-count').textContent === '12 of 12'")
         page.locator(".rg-lanes-query").fill("nowhere")
         _wait(page, "document.querySelector('.rg-lanes-count').textContent === 'none'")
-        assert watched.complaints == []
 
 
 def test_the_range_is_walked_with_the_keyboard(browser, lanes_page):
-    with lanes(browser, lanes_page, reduced_motion="reduce") as watched:
-        page = watched.page
+    with lanes(browser, lanes_page, reduced_motion="reduce") as page:
         page.locator(CANVAS).focus()
         page.keyboard.press("0")
         assert _view_us(page) == [0, 6_000]
@@ -225,8 +216,7 @@ def test_the_range_is_walked_with_the_keyboard(browser, lanes_page):
 
 
 def test_strips_are_walked_chosen_and_left_with_the_keyboard(browser, lanes_page):
-    with lanes(browser, lanes_page, reduced_motion="reduce") as watched:
-        page = watched.page
+    with lanes(browser, lanes_page, reduced_motion="reduce") as page:
         page.evaluate("reportLanes.setView(0, 1e6)")
         page.locator(CANVAS).focus()
         said = page.locator(".rg-lanes-said")
@@ -248,8 +238,7 @@ def test_strips_are_walked_chosen_and_left_with_the_keyboard(browser, lanes_page
 
 
 def test_a_group_is_folded_by_a_click_on_its_name(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
+    with lanes(browser, lanes_page) as page:
         labels = "reportLanes.stage.entries.map(entry => entry.lane.label)"
         assert page.evaluate(labels).count("stream 7") == 1
         y = page.evaluate(
@@ -263,8 +252,7 @@ def test_a_group_is_folded_by_a_click_on_its_name(browser, lanes_page):
 
 
 def test_the_wheel_scrolls_the_page_and_zooms_with_ctrl(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
+    with lanes(browser, lanes_page) as page:
         box = page.locator(CANVAS).bounding_box()
         assert box
         before, top = _view_us(page), page.evaluate("scrollY")
@@ -281,10 +269,8 @@ def test_the_wheel_scrolls_the_page_and_zooms_with_ctrl(browser, lanes_page):
 
 
 def test_a_drag_moves_in_time_and_with_shift_marks_a_range(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
-        page.evaluate("reportLanes.setView(1e6, 2e6)")
-        _settle(page)
+    with lanes(browser, lanes_page) as page:
+        _view(page, "1e6, 2e6")
         box = page.locator(CANVAS).bounding_box()
         assert box
         middle = box["y"] + box["height"] / 2
@@ -307,8 +293,7 @@ def test_a_drag_moves_in_time_and_with_shift_marks_a_range(browser, lanes_page):
 
 
 def test_the_table_of_a_range_counts_events_and_sums_their_time_within_it(browser, lanes_page):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
+    with lanes(browser, lanes_page) as page:
         page.evaluate("reportLanes.setView(0, 985000)")
         page.locator(".rg-lanes-table summary").click()
         _wait(page, "document.querySelectorAll('.rg-lanes-table tbody tr').length > 5")
@@ -344,8 +329,8 @@ def test_a_findings_link_shows_its_rank_and_time(browser, lanes_page):
 
 def test_colours_stand_out_from_the_page_and_carry_readable_names(browser, lanes_page):
     for scheme in ("light", "dark"):
-        with lanes(browser, lanes_page, color_scheme=scheme) as watched:
-            least = watched.page.evaluate(
+        with lanes(browser, lanes_page, color_scheme=scheme) as page:
+            least = page.evaluate(
                 "(() => { const paint = reportLanes.stage.palette; return ["
                 " Math.min(...paint.colours.map(c => reportLanes.contrast(c.fill, paint.ground))),"
                 " Math.min(...paint.colours.map(c => reportLanes.contrast(c.fill, c.ink)))]; })()"
@@ -356,8 +341,7 @@ def test_colours_stand_out_from_the_page_and_carry_readable_names(browser, lanes
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_no_violation_in_the_lanes(browser, lanes_page, look):
-    with lanes(browser, lanes_page, **LOOKS[look]) as watched:
-        page = watched.page
+    with lanes(browser, lanes_page, **LOOKS[look]) as page:
         unfold_all(page)
         page.evaluate("reportLanes.setView(2.2e6, 2.5e6)")
         page.evaluate(
@@ -373,10 +357,8 @@ def test_axe_finds_no_violation_in_the_lanes(browser, lanes_page, look):
 
 def test_a_finger_moves_in_time_two_zoom(browser, lanes_page):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    with lanes(browser, lanes_page, **phone) as watched:
-        page = watched.page
-        page.evaluate("reportLanes.setView(1e6, 2e6)")
-        _settle(page)
+    with lanes(browser, lanes_page, **phone) as page:
+        _view(page, "1e6, 2e6")
         touch = (
             "points => { const canvas = document.querySelector('.rg-lanes-canvas');"
             " canvas.setPointerCapture = () => {}; const box = canvas.getBoundingClientRect();"
@@ -407,8 +389,7 @@ def test_names_that_are_markup_stay_text(browser, tmp_path):
     made.window(0, made.length_ns, bad)
     lane = made.lane("thread", bad, node=bad)
     made.strips(lane, [(1_000, 900_000, 0, 1, 1, 0)])
-    with lanes(browser, _page_of(tmp_path, made)) as watched:
-        page = watched.page
+    with lanes(browser, _page_of(tmp_path, made)) as page:
         page.locator(CANVAS).focus()
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
@@ -417,28 +398,24 @@ def test_names_that_are_markup_stay_text(browser, tmp_path):
         _wait(page, "document.querySelectorAll('.rg-lanes-table tbody th').length")
         assert page.evaluate("window.hacked") is None
         assert page.evaluate("document.documentElement.scrollWidth") == 1280
-        assert watched.complaints == []
 
 
 def test_counters_without_any_event_are_drawn(browser, tmp_path):
     made = LaneFile(names=[], is_unix=True, start_ns=round(START_S * 1e9))
     made.counter(made.lane("counter", "GPU power", node="rank 1"), [0, 9], [70, 300])
-    with lanes(browser, _page_of(tmp_path, made)) as watched:
-        assert watched.page.locator(CANVAS).is_visible()
-        assert watched.complaints == []
+    with lanes(browser, _page_of(tmp_path, made)) as page:
+        assert page.locator(CANVAS).is_visible()
 
 
 def test_a_damaged_block_is_left_out_and_said(browser, tmp_path):
     made = training_file(n_ranks=1)
     at, n_bytes = made.lanes[3]["blocks"][1]["at"]
     made._blocks[at : at + n_bytes] = bytes(n_bytes)
-    with lanes(browser, _page_of(tmp_path, made)) as watched:
-        page = watched.page
+    with lanes(browser, _page_of(tmp_path, made)) as page:
         page.evaluate("reportLanes.setView(0, 6e6)")
         _wait(page, "document.querySelector('.rg-lanes-problem').checkVisibility()")
         assert "cannot be read" in page.locator(".rg-lanes-problem").inner_text()
-        page.evaluate("reportLanes.setView(0, 1e6)")
-        _settle(page)
+        _view(page, "0, 1e6")
         _choose(page, "stream 7", 60_000)
         assert "gemm" in _details(page)["Name"]
 
@@ -450,8 +427,7 @@ def test_without_a_script_and_on_paper_a_table_of_their_events_stands_for_the_la
         assert watched.page.locator(".rg-lanes-undrawn").is_visible()
         assert not watched.page.locator(CANVAS).is_visible()
         assert not watched.page.locator(".rg-show").first.is_visible()
-    with lanes(browser, lanes_page, color_scheme="dark") as watched:
-        page = watched.page
+    with lanes(browser, lanes_page, color_scheme="dark") as page:
         assert not page.locator(".rg-lanes-undrawn").is_visible()
         page.emulate_media(media="print")
         assert page.locator(".rg-lanes-undrawn").is_visible()
@@ -461,8 +437,7 @@ def test_without_a_script_and_on_paper_a_table_of_their_events_stands_for_the_la
 def test_the_steps_of_each_rank_are_listed_and_the_next_one_is_of_the_same_rank(
     browser, lanes_page
 ):
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
+    with lanes(browser, lanes_page) as page:
         groups = page.locator(".rg-lanes-step optgroup[label$=steps]")
         labels = [groups.nth(at).get_attribute("label") for at in range(groups.count())]
         assert labels == [f"algo-1 › rank {rank} › steps" for rank in range(4)]
@@ -483,8 +458,7 @@ def test_the_lanes_and_the_charts_of_a_job_have_one_zoom(browser, tmp_path):
     step = made.name("step")
     made.strips(phases, [(at * 1_000_000_000, 900_000_000, 0, step, 0, 0) for at in range(300)])
     path = pages.write_page(tmp_path, with_timeline(report, made.packed()))
-    with lanes(browser, path, reduced_motion="reduce") as watched:
-        page = watched.page
+    with lanes(browser, path, reduced_motion="reduce") as page:
         ranges = (
             "(() => { const told = []; document.addEventListener('rg:range',"
             " event => told.push(event.detail)); window.toldRanges = told; })()"
