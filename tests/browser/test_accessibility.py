@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.watching import draw, opened, unfold_all
+from tests.browser.watching import draw, opened, quiet_page, unfold_all
 
 pytestmark = pytest.mark.browser
 
@@ -39,8 +39,7 @@ def _complaints(page: Any, look: str = "light") -> list[str]:
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", ["busy_page", "hostile_page"])
 def test_axe_finds_no_violation(browser, name, look, request):
-    with opened(browser, request.getfixturevalue(name), **LOOKS[look]) as watched:
-        page = watched.page
+    with quiet_page(browser, request.getfixturevalue(name), **LOOKS[look]) as page:
         if look == "phone":
             unfold_all(page)
         elif name == "busy_page":
@@ -49,8 +48,7 @@ def test_axe_finds_no_violation(browser, name, look, request):
 
 
 def test_every_control_shows_its_focus_and_has_a_name(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page) as page:
         for _ in range(26):
             page.keyboard.press("Tab")
             seen = page.evaluate(

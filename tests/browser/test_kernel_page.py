@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.test_accessibility import LOOKS, _complaints
-from tests.browser.watching import draw, opened, scroll_through, unfold_all
+from tests.browser.watching import draw, opened, quiet_page, scroll_through, unfold_all
 from tests.end_to_end.command import run_here
 
 pytestmark = pytest.mark.browser
@@ -26,8 +26,7 @@ def traced_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_opens_on_the_dashboard_and_asks_for_nothing(browser, traced_page):
-    with opened(browser, traced_page) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page) as page:
         sections = page.eval_on_selector_all("main .rg-section", "all => all.map(it => it.id)")
         assert sections[:3] == ["overview", "at-a-glance", "findings"]
         assert sections[-3:] == ["not-recorded", "data-quality", "appendix"]
@@ -37,15 +36,12 @@ def test_the_page_opens_on_the_dashboard_and_asks_for_nothing(browser, traced_pa
             "all => all.map(it => it.hash.slice(1)).filter(it => !document.getElementById(it))",
         )
         assert lost == []
-        assert watched.requests == []
-        assert watched.complaints == []
 
 
 def test_bins_of_less_than_a_millisecond_stay_apart_and_gpus_wait_in_the_legend(
     browser, traced_page
 ):
-    with opened(browser, traced_page) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page) as page:
         draw(page, "GPUActivity--utilization")
         traces = page.eval_on_selector(
             "#GPUActivity--utilization .rg-plot",
@@ -63,8 +59,7 @@ def test_on_paper_a_chart_fits_on_a_sheet_and_its_legend_names_what_is_drawn(bro
         ".map(it => Math.round(it.getBoundingClientRect().height)),"
         " plot.querySelectorAll('.legend .traces').length]"
     )
-    with opened(browser, traced_page) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page) as page:
         draw(page, "GPUActivity--utilization")
         page.eval_on_selector(plot, "plot => plot.style.setProperty('--rg-height', '1400px')")
         page.select_option("#rg-theme", "light")
@@ -78,8 +73,7 @@ def test_on_paper_a_chart_fits_on_a_sheet_and_its_legend_names_what_is_drawn(bro
 
 
 def test_charts_over_the_same_time_begin_and_end_at_the_same_place(browser, traced_page):
-    with opened(browser, traced_page) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page) as page:
         edges = []
         for figure_id in ("GPUActivity--utilization", "IdleTime--idle_stretches"):
             draw(page, figure_id)
@@ -105,8 +99,7 @@ def test_the_first_screen_holds_verdict_budget_and_the_first_picture(browser, tr
 
 
 def test_every_share_lies_within_its_pie_and_no_two_meet(browser, traced_page):
-    with opened(browser, traced_page) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page) as page:
         page.locator("#at-a-glance .rg-deeper > summary").click()
         boxes = page.evaluate(
             "[...document.querySelectorAll('.rg-pie svg')].filter(pie => pie.checkVisibility())"
@@ -133,8 +126,7 @@ def test_no_table_of_traces_scrolls_sideways_on_a_wide_screen(browser, traced_pa
         "[...document.querySelectorAll('main .rg-scroll')]"
         ".filter(it => it.scrollWidth > it.clientWidth).map(it => it.ariaLabel)"
     )
-    with opened(browser, traced_page) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page) as page:
         unfold_all(page)
         for width in (1280, 1440, 1920):
             page.set_viewport_size({"width": width, "height": 900})
@@ -146,8 +138,7 @@ def test_no_table_of_traces_scrolls_sideways_on_a_wide_screen(browser, traced_pa
 
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_axe_finds_no_violation_on_a_page_of_traces(browser, traced_page, look):
-    with opened(browser, traced_page, **LOOKS[look]) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page, **LOOKS[look]) as page:
         if look != "dark":
             unfold_all(page)
         draw(page, "GPUActivity--utilization")
@@ -160,8 +151,7 @@ def _seen(page, *ids):
 
 def test_kernels_are_grouped_as_the_reader_chooses_without_a_script(browser, traced_page):
     tables = ("KernelTime--kernels", "KernelTime--kernels_by_shape")
-    with opened(browser, traced_page, java_script_enabled=False) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page, java_script_enabled=False) as page:
         unfold_all(page)
         choice = page.locator("#kernels .rg-choices")
         assert _seen(page, *tables) == [True, False]
@@ -174,8 +164,7 @@ def test_kernels_are_grouped_as_the_reader_chooses_without_a_script(browser, tra
 
 def test_a_link_to_what_is_not_chosen_shows_it(browser, traced_page):
     name = "KernelTime--kernels_by_shape"
-    with opened(browser, traced_page) as watched:
-        page = watched.page
+    with quiet_page(browser, traced_page) as page:
         assert _seen(page, name) == [False]
         page.evaluate(f"location.hash = '{name}'")
         page.wait_for_timeout(200)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reportgen.views import theme
-from tests.browser.watching import draw, opened, scroll_through, unfold, wait_until
+from tests.browser.watching import draw, opened, quiet_page, scroll_through, unfold, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -13,18 +13,15 @@ N_CHARTS = 9
 
 
 def test_the_page_asks_for_nothing_and_draws_every_chart(browser, busy_page):
-    with opened(browser, busy_page, has_idle_time=True) as watched:
-        scroll_through(watched.page)
-        drawn = watched.page.locator("figure.chart .main-svg").count()
-        assert watched.page.locator("figure.chart").count() == N_CHARTS
+    with quiet_page(browser, busy_page, has_idle_time=True) as page:
+        scroll_through(page)
+        drawn = page.locator("figure.chart .main-svg").count()
+        assert page.locator("figure.chart").count() == N_CHARTS
         assert drawn >= N_CHARTS
-        assert watched.requests == []
-        assert watched.complaints == []
 
 
 def test_a_chart_far_below_is_not_drawn_until_it_comes_near(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page) as page:
         last = page.locator("figure.chart:not(details:not([open]) *)").last
         assert last.get_attribute("data-drawn") is None
         last.scroll_into_view_if_needed()
@@ -48,8 +45,7 @@ def test_charts_follow_the_system_and_the_switch(browser, busy_page):
         "getComputedStyle(document.querySelector("
         "'#OverallSystemUsage--cpu .scatterlayer .trace:last-child path.js-line')).stroke"
     )
-    with opened(browser, busy_page, color_scheme="dark") as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page, color_scheme="dark") as page:
         draw(page, "OverallSystemUsage--cpu")
         dark = page.evaluate(stroke)
         page.select_option("#rg-theme", "light")
@@ -60,8 +56,7 @@ def test_charts_follow_the_system_and_the_switch(browser, busy_page):
 
 
 def test_without_script_every_number_can_be_read(browser, busy_page):
-    with opened(browser, busy_page, java_script_enabled=False) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page, java_script_enabled=False) as page:
         unfold(page)
         text = page.locator("main").inner_text()
         assert "Scripts are off" in text
@@ -71,12 +66,10 @@ def test_without_script_every_number_can_be_read(browser, busy_page):
         assert "41.2 %" not in chart.inner_text()
         chart.get_by_text("Numbers of this chart").click()
         assert "41.2 %" in chart.inner_text()
-        assert watched.requests == []
 
 
 def test_the_page_can_be_walked_with_the_keyboard(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page) as page:
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
         page.keyboard.press("Enter")
@@ -84,8 +77,7 @@ def test_the_page_can_be_walked_with_the_keyboard(browser, busy_page):
 
 
 def test_the_navigation_leads_to_sections_and_says_where_one_is(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page) as page:
         page.locator(".rg-side a[href='#cpu-bottlenecks']").click()
         wait_until(
             page,

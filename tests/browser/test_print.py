@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.watching import opened, scroll_through, unfold, unfold_all
+from tests.browser.watching import quiet_page, scroll_through, unfold, unfold_all
 from tests.views import reports
 
 pytestmark = pytest.mark.browser
@@ -23,8 +23,7 @@ ROWS = "document.querySelectorAll('#StepOutlier--outliers tbody tr').length"
 def test_paper_holds_all_charts_and_all_rows_that_are_open_in_light_colours(browser, busy_page):
     viewport = {"width": SHEET_PX, "height": 900}
     dark: dict[str, Any] = {"color_scheme": "dark", "viewport": viewport}
-    with opened(browser, busy_page, **dark) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page, **dark) as page:
         page.locator("details[data-rows] > summary").evaluate_all(
             "all => all.map(it => it.click())"
         )
@@ -52,8 +51,7 @@ def test_paper_holds_all_charts_and_all_rows_that_are_open_in_light_colours(brow
 
 
 def test_paper_shows_what_is_open_and_says_how_to_print_the_rest(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page) as page:
         scroll_through(page)
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
@@ -65,8 +63,7 @@ def test_paper_shows_what_is_open_and_says_how_to_print_the_rest(browser, busy_p
 
 
 def test_on_paper_a_heading_stays_with_what_it_heads(browser, busy_page):
-    with opened(browser, busy_page, java_script_enabled=False) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page, java_script_enabled=False) as page:
         page.emulate_media(media="print")
         heads = page.evaluate(
             "[...document.querySelectorAll('.rg-head')].map(head => getComputedStyle(head))"

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from tests.browser.watching import opened, wait_until
+from tests.browser.watching import quiet_page, wait_until
 from tests.views import reports
 
 pytestmark = pytest.mark.browser
@@ -23,19 +23,16 @@ def _column(page, at):
 
 
 def test_the_further_rows_of_a_long_table_join_it_when_their_fold_is_opened(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page) as page:
         shown = page.locator(f"{OUTLIERS} tbody tr:visible")
         assert shown.count() == 10
         page.locator(f"{OUTLIERS} summary").click()
         assert page.evaluate(ROWS) == N_OUTLIERS
         assert page.locator(f"{OUTLIERS} summary").count() == 0
-        assert watched.complaints == []
 
 
 def test_a_table_is_sorted_by_its_numbers_and_says_so(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page) as page:
         head = page.locator(f"{OUTLIERS} th").nth(3)
         before = _column(page, 4)[:10]
         head.get_by_role("button").press("Enter")
@@ -51,8 +48,7 @@ def test_a_table_is_sorted_by_its_numbers_and_says_so(browser, busy_page):
 
 
 def test_a_filter_leaves_the_rows_that_hold_all_its_words(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page) as page:
         page.get_by_label("Filter the rows of Outlier steps").fill("ALGO-2 4.29")
         assert page.evaluate(ROWS) == 1
         assert page.locator("#rg-said").text_content() == f"1 of {N_OUTLIERS} rows"
@@ -61,8 +57,7 @@ def test_a_filter_leaves_the_rows_that_hold_all_its_words(browser, busy_page):
 
 
 def test_a_table_is_copied_with_all_its_rows_and_digits(browser, busy_page):
-    with opened(browser, busy_page, permissions=CLIPBOARD) as watched:
-        page = watched.page
+    with quiet_page(browser, busy_page, permissions=CLIPBOARD) as page:
         page.locator(f"{OUTLIERS} .rg-tool").click()
         wait_until(
             page, "() => document.getElementById('rg-said').textContent.startsWith('Copied')"
@@ -80,8 +75,7 @@ def test_a_table_is_copied_with_all_its_rows_and_digits(browser, busy_page):
 
 
 def test_names_are_copied_whole_and_never_as_formulas(browser, hostile_page):
-    with opened(browser, hostile_page, permissions=CLIPBOARD) as watched:
-        page = watched.page
+    with quiet_page(browser, hostile_page, permissions=CLIPBOARD) as page:
         page.evaluate("document.querySelector('td').textContent = '=1+1'")
         table = page.locator("figure[id$='--bars'] .rg-tool")
         page.evaluate(

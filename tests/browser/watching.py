@@ -77,6 +77,15 @@ def opened(
         context.close()
 
 
+@contextmanager
+def quiet_page(browser: Browser, path: Path, **options: Any) -> Iterator[Page]:
+    """Open a page that must neither complain nor ask for anything; yield it alone."""
+    with opened(browser, path, **options) as watched:
+        yield watched.page
+        assert watched.complaints == []
+        assert watched.requests == []
+
+
 def wait_until(page: Page, condition: str, arg: Any = None) -> None:
     """Wait until a condition holds: a function of JavaScript, called with ``arg``."""
     page.wait_for_function(condition, arg=arg, timeout=TIMEOUT_MS, polling=POLLING_MS)
