@@ -111,7 +111,7 @@ class DaskExecutor:
                 "--engine dask needs Dask, which is not installed.",
                 hint="Install it with: pip install 'make-profiler-report[dask]'",
             ) from err
-        except (OSError, ValueError, TypeError, KeyError) as err:
+        except (OSError, ValueError, TypeError, KeyError, AssertionError) as err:
             raise ReportgenError(
                 f"No Dask scheduler answers at {self.address}.",
                 hint="Check that it runs and can be reached from here, and its file's content.",
