@@ -53,4 +53,5 @@ while not stop.item():
                 break
 if rank == 0:
     budget.tell()
+del model, optimizer, loss  # a model that outlives its group makes some ends abort
 dist.destroy_process_group()
