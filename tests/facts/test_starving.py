@@ -102,7 +102,8 @@ def test_too_few_ticks_no_gpu_and_recorded_waits_say_nothing() -> None:
     recorded = node_profile(system=usual.system, rows=waits, node="algo-1")
     unused = node([0.0] * TICKS, waiting=50)
 
-    assert starved_by_disk(node([60.0] * 100, waiting=50)) == ()
+    assert starved_by_disk(node([60.0] * 40, waiting=50)) == ()
+    assert len(starved_by_disk(node([60.0] * 41, waiting=50))) == 1
     assert starved_by_disk(unused) == ()
     assert starved_by_disk(recorded) == ()
     assert len(starved_by_disk(usual)) == 1
