@@ -237,9 +237,9 @@ def table_of(ended: Sequence[Ended]) -> str:
         "| | jobs | right | named | standard deviation ≤ 10 %: jobs | right | named |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for name, its in rows:
-        steady = [it for it in its if it.variation_ratio <= _MOST_SPREAD]
-        lines.append(f"| {' | '.join([name, *_counts(its), *_counts(steady)])} |")
+    for name, group in rows:
+        steady = [it for it in group if it.variation_ratio <= _MOST_SPREAD]
+        lines.append(f"| {' | '.join([name, *_counts(group), *_counts(steady)])} |")
     return "\n".join(lines) + "\n"
 
 

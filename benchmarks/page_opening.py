@@ -120,9 +120,9 @@ def _opened(address: str) -> Opening:
         raise SystemExit("Needs a Chromium on the PATH.")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         trace = Path(folder) / "trace.json"
-        own = (f"--user-data-dir={folder}/profile", f"--trace-startup-file={trace}")
+        flags = (f"--user-data-dir={folder}/profile", f"--trace-startup-file={trace}")
         process = subprocess.Popen(
-            [browser, *_ARGS, *own, "--remote-debugging-port=0", address],
+            [browser, *_ARGS, *flags, "--remote-debugging-port=0", address],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -115,11 +115,11 @@ def write_job(
 
 def _header(rank: int, n_ranks: int) -> dict[str, Any]:
     gpu = {"id": rank % RANKS_PER_NODE, "name": "NVIDIA H200", "totalGlobalMem": 150_000_000_000}
-    told = {"backend": "nccl", "rank": rank, "world_size": n_ranks}
+    group = {"backend": "nccl", "rank": rank, "world_size": n_ranks}
     return {
         "schemaVersion": 1,
         "deviceProperties": [gpu],
-        "distributedInfo": told,
+        "distributedInfo": group,
         "baseTimeNanoseconds": BASE_NS,
     }
 

@@ -269,8 +269,8 @@ def add_collectives(report: ReportTables, events: Sequence[Event], *, pid: int) 
             ("ncclAllReduce", _ALL_REDUCE, struct.pack("<QQ", _COMMUNICATOR, size)),
         ):
             head = _HEAD.pack(_NCCL_DOMAIN, 0, schema, 0, len(body), _HEAD.size + len(body))
-            told: Row = {**common, **times_ns, "eventType": _PUSH_POP, "binaryData": head + body}
-            report.add("NVTX_EVENTS", **told, text=name)
+            columns: Row = {**common, **times_ns, "eventType": _PUSH_POP, "binaryData": head + body}
+            report.add("NVTX_EVENTS", **columns, text=name)
 
 
 def _write_sqlite(

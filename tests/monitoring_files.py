@@ -153,9 +153,9 @@ def _samples_of(record: bytes) -> Iterator[tuple[float, str, object]]:
         stamp = dict(_message(next(value for name, value in fields if name == 2)))
         for name, value in fields:
             if name == 3:
-                told = dict(_message(value))
+                item = dict(_message(value))
                 time_s = int(stamp.get(1, 0)) + int(stamp.get(2, 0)) / 1e9
-                yield time_s, told[1].decode(), json.loads(told[16])
+                yield time_s, item[1].decode(), json.loads(item[16])
 
 
 def _message(data: bytes) -> Iterator[tuple[int, Any]]:
@@ -180,8 +180,10 @@ def _read_varint(first: int, stream: Iterator[int]) -> int:
 
 def scalar(time_s: float, step: int, tag: str, value: float) -> bytes:
     """Return an event of TensorBoard with one number."""
-    told = message(1, tag) + b"\x15" + struct.pack("<f", value)
-    return b"\x09" + struct.pack("<d", time_s) + number(2, step) + message(5, message(1, told))
+    scalar_value = message(1, tag) + b"\x15" + struct.pack("<f", value)
+    return (
+        b"\x09" + struct.pack("<d", time_s) + number(2, step) + message(5, message(1, scalar_value))
+    )
 
 
 def event_file(events: list[bytes]) -> bytes:

@@ -25,12 +25,12 @@ def test_no_pin_needs_a_younger_python_than_is_promised() -> None:
     looked_at, too_young = 0, []
     for name, version in pins().items():
         try:
-            told = metadata(name)
+            package = metadata(name)
         except PackageNotFoundError:
             continue
-        if told["Version"] == version:
+        if package["Version"] == version:
             looked_at += 1
-            needed = str(told.json.get("requires_python", ""))
+            needed = str(package.json.get("requires_python", ""))
             if oldest_python() not in SpecifierSet(needed):
                 too_young.append(f"{name} {version} needs Python {needed}")
     assert looked_at > 20

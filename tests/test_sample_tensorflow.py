@@ -42,5 +42,5 @@ def test_its_waits_passes_and_traced_steps_are_found() -> None:
     }
     assert recorded["steps (TRAIN)"]["count"] == recorded["wait for a batch"]["count"] == 105
     for what, count in (("forward", 3), ("backward", 6)):
-        its = recorded[what]
-        assert (its["count"], its["first_step"], its["last_step"]) == (count, 40, 42)
+        entry = recorded[what]
+        assert (entry["count"], entry["first_step"], entry["last_step"]) == (count, 40, 42)

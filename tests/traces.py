@@ -107,5 +107,5 @@ def write_trace(path: Path, text: str | bytes) -> Path:
 
 def ranked(rank: int, *, world_size: int = 2, events: Sequence[Event] | None = None) -> str:
     """The trace of a rank."""
-    told = {"backend": "nccl", "rank": rank, "world_size": world_size}
-    return trace_text(events, head=header(distributedInfo=told))
+    group = {"backend": "nccl", "rank": rank, "world_size": world_size}
+    return trace_text(events, head=header(distributedInfo=group))

@@ -43,7 +43,7 @@ class Told:
 class Answer:
     """What a report says of a job: its findings in their order, and the rules that broke."""
 
-    told: tuple[Told, ...]
+    findings: tuple[Told, ...]
     failed_rules: tuple[str, ...]
 
 
@@ -72,7 +72,7 @@ def report_of(folder: Path, *, only: Collection[str] = (), moved: Moved | None =
 def answer_of(report: Report) -> Answer:
     """Return what is marked of a report."""
     return Answer(
-        told=tuple(_told(str(item.rule), item.finding) for item in report.findings),
+        findings=tuple(_told(str(item.rule), item.finding) for item in report.findings),
         failed_rules=tuple(
             str(rule) for rule, entry in report.rules.items() if entry.status is Status.FAILED
         ),

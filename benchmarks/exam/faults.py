@@ -190,8 +190,8 @@ def _io_wait(setup: Setup, rng: np.random.Generator, gain: float) -> tuple[Setup
         return replace(good, loading=replace(good.loading, disk_bytes=need))
 
     places = (EVERYWHERE,) if node is None else (node_name(node), *_workers(base, node))
-    also = (Cause.TOO_FEW_LOADERS,) if is_late else ()
-    return base, Drawn(change=change, places=places, also_right=also)
+    also_right = (Cause.TOO_FEW_LOADERS,) if is_late else ()
+    return base, Drawn(change=change, places=places, also_right=also_right)
 
 
 def _workers(setup: Setup, node: int) -> tuple[str, ...]:
@@ -295,9 +295,9 @@ def _gpu_swings(setup: Setup, rng: np.random.Generator, gain: float) -> tuple[Se
     seconds[period - 1 :: period] = idle_s
     seconds *= rng.lognormal(-0.02, 0.2, setup.n_train)
     extra = Extra(where=Where.BETWEEN, how=How.COMPUTE, seconds=seconds)
-    also = (Cause.PERIODIC_SLOW_STEPS,)
+    also_right = (Cause.PERIODIC_SLOW_STEPS,)
     scale_s = min(busy_s, idle_s)
-    return setup, Drawn(change=_with(extra), also_right=also, scale_s=scale_s)
+    return setup, Drawn(change=_with(extra), also_right=also_right, scale_s=scale_s)
 
 
 def _slowing_down(setup: Setup, rng: np.random.Generator, gain: float) -> tuple[Setup, Drawn]:

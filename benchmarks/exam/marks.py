@@ -78,7 +78,7 @@ class Result:
     @property
     def alarms(self) -> tuple[Told, ...]:
         """Return the warnings of a job."""
-        return tuple(told for told in self.answer.told if told.is_loud)
+        return tuple(finding for finding in self.answer.findings if finding.is_loud)
 
     @property
     def has_wrong_first(self) -> bool:
@@ -92,7 +92,7 @@ class Result:
 
 def mark(truth: Truth, answer: Answer) -> tuple[Mark, ...]:
     """Return a mark for each planted fault."""
-    causes = list(dict.fromkeys(told.cause for told in answer.told))
+    causes = list(dict.fromkeys(finding.cause for finding in answer.findings))
     return tuple(
         _mark(truth, planted, answer, causes[: _rank(truth, planted)]) for planted in truth.planted
     )
@@ -110,37 +110,37 @@ def _rank(truth: Truth, planted: Planted) -> int:
 
 def _mark(truth: Truth, planted: Planted, answer: Answer, leading: list[str]) -> Mark:
     right = _right(planted)
-    loud = [told for told in answer.told if told.is_loud]
-    naming = [told for told in loud if told.cause in right]
+    loud = [finding for finding in answer.findings if finding.is_loud]
+    naming = [finding for finding in loud if finding.cause in right]
     return Mark(
         planted=planted,
         is_named=bool(naming),
         is_first=bool(naming) and bool(right & set(leading)),
-        is_warned=bool(naming) or any(right & set(told.possible_causes) for told in loud),
+        is_warned=bool(naming) or any(right & set(finding.possible_causes) for finding in loud),
         is_place_right=any(_is_place_right(planted, item) for item in naming),
         is_time_right=any(_is_time_right(truth, planted, item) for item in naming),
         error_ratio=_error(naming[0], planted) if naming else None,
     )
 
 
-def _error(told: Told, planted: Planted) -> float | None:
-    if told.share_ratio is None or planted.share_ratio is None or not planted.is_estimated:
+def _error(finding: Told, planted: Planted) -> float | None:
+    if finding.share_ratio is None or planted.share_ratio is None or not planted.is_estimated:
         return None
-    return told.share_ratio - planted.share_ratio
+    return finding.share_ratio - planted.share_ratio
 
 
-def _is_place_right(planted: Planted, told: Told) -> bool:
+def _is_place_right(planted: Planted, finding: Told) -> bool:
     if EVERYWHERE in planted.places:
         return True
-    node, device = told.node or "", told.device or ""
+    node, device = finding.node or "", finding.device or ""
     devices = [name.strip() for name in device.split(",") if name.strip()]
     said = {name for each in devices for name in (f"{node}/{each}", each)} or {node}
     return bool(said & set(planted.places)) or any(
-        place in told.title for place in planted.places if "/" not in place and device == ""
+        place in finding.title for place in planted.places if "/" not in place and device == ""
     )
 
 
-def _is_time_right(truth: Truth, planted: Planted, told: Told) -> bool:
+def _is_time_right(truth: Truth, planted: Planted, finding: Told) -> bool:
     """Return whether the finding's time covers the fault's, and not far more.
 
     A finding without a time speaks of the whole loop. Where events were recorded in a part of the
@@ -148,9 +148,9 @@ def _is_time_right(truth: Truth, planted: Planted, told: Told) -> bool:
     """
     first_s, last_s = truth.loop_s
     is_whole = planted.end_s - planted.start_s >= 0.8 * (last_s - first_s)
-    if told.start_s is None or told.end_s is None:
+    if finding.start_s is None or finding.end_s is None:
         return is_whole
-    told_s = told.start_s - truth.start_unix_s, told.end_s - truth.start_unix_s
+    told_s = finding.start_s - truth.start_unix_s, finding.end_s - truth.start_unix_s
     acts_s = planted.start_s, planted.end_s
     return any(
         _covers(told_s, span_s, is_whole=is_whole, at_times=planted.cause in _AT_TIMES)

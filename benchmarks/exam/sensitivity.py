@@ -159,7 +159,7 @@ def _row(
 
 
 def _said(answer: Answer) -> list[tuple[str, str, str]]:
-    return [(told.id, told.cause, told.severity) for told in answer.told]
+    return [(finding.id, finding.cause, finding.severity) for finding in answer.findings]
 
 
 def _figures(truths: Sequence[Truth], answers: Sequence[Answer]) -> dict[str, tuple[int, int]]:

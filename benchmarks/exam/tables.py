@@ -191,10 +191,11 @@ def _miss(result: Result) -> list[str]:
     lines += [_miss_of(mark) for mark in result.marks]
     lines += [f"  RULE BROKE: {rule}" for rule in result.answer.failed_rules]
     lines += [
-        f"    {told.severity:8} {told.id:9} {told.cause or '-':20} {_share(told.share_ratio):>7}  "
-        f"{told.node or ''} {told.device or ''}  {told.title}"
-        + (f"  [may be: {', '.join(told.possible_causes)}]" if told.possible_causes else "")
-        for told in result.answer.told[:5]
+        f"    {finding.severity:8} {finding.id:9} {finding.cause or '-':20} "
+        f"{_share(finding.share_ratio):>7}  "
+        f"{finding.node or ''} {finding.device or ''}  {finding.title}"
+        + (f"  [may be: {', '.join(finding.possible_causes)}]" if finding.possible_causes else "")
+        for finding in result.answer.findings[:5]
     ]
     return lines
 

@@ -60,8 +60,8 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
         else result
         for result in results
     ]
-    told = [finding for result in diagnosed for finding in result.findings]
-    return tuple(with_lost_time(result, told) for result in diagnosed)
+    findings = [finding for result in diagnosed for finding in result.findings]
+    return tuple(with_lost_time(result, findings) for result in diagnosed)
 
 
 def _without_larger_batch(results: Sequence[RuleResult]) -> Sequence[RuleResult]:

@@ -239,8 +239,8 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
 def processes_of(finding: Finding, results: Sequence[RuleResult]) -> int:
     """Return how many processes drive GPUs that are used unequally; 0 of other findings."""
     is_uneven = finding.cause == Cause.GPU_IMBALANCE
-    own = (result for result in results if is_uneven and finding in result.findings)
-    return max((int(result.metrics.get("uneven_processes") or 0) for result in own), default=0)
+    holders = (result for result in results if is_uneven and finding in result.findings)
+    return max((int(result.metrics.get("uneven_processes") or 0) for result in holders), default=0)
 
 
 def _may_wait_between_steps(result: RuleResult) -> bool:

@@ -312,19 +312,19 @@ def long_waits_of(part: NodeProfile) -> NodeWaits:
     )
 
 
-def _waits_seen_from(own: Instants, every: Sequence[NodeWaits]) -> Union:
-    """Return the waits of all nodes by the clock of the one whose (n,) steps begin at ``own``.
+def _waits_seen_from(begins_ns: Instants, every: Sequence[NodeWaits]) -> Union:
+    """Return the waits of all nodes by the clock of the one whose (n,) steps start at these times.
 
     Where steps of nodes never get a cycle apart for long, they go together.
     """
     found = [NOTHING]
     for item in every:
         late_ns = 0
-        if item.start_ns.size == own.size > 1:
-            apart_ns = item.start_ns - own
+        if item.start_ns.size == begins_ns.size > 1:
+            apart_ns = item.start_ns - begins_ns
             middle_ns = int(np.median(apart_ns))
             drift_ns = float(np.median(np.abs(apart_ns - middle_ns)))
-            late_ns = middle_ns if drift_ns < np.median(np.diff(own)) / 2 else 0
+            late_ns = middle_ns if drift_ns < np.median(np.diff(begins_ns)) / 2 else 0
         waits = item.waits
         found.append(Union(start_ns=waits.start_ns - late_ns, end_ns=waits.end_ns - late_ns))
     return join(found)
@@ -344,10 +344,10 @@ def is_waiting(
     Steps of the others last until its batch is there, or what is behind them: there they wait
     while it runs its step, so that its wait lies in theirs. ``usual`` cycles are no reason.
     """
-    own = next((item.start_ns for item in every if item.node == node), NOTHING.start_ns)
-    waits = _waits_seen_from(own, every)
-    if is_between and own.size:
-        slow, usual = ((_step_start_ns(own, edges[0]), edges[1]) for edges in (slow, usual))
+    begins_ns = next((item.start_ns for item in every if item.node == node), NOTHING.start_ns)
+    waits = _waits_seen_from(begins_ns, every)
+    if is_between and begins_ns.size:
+        slow, usual = ((_step_start_ns(begins_ns, edges[0]), edges[1]) for edges in (slow, usual))
     usual_ns = float(np.median(covered_each(waits, *usual))) if usual[0].size else 0.0
     waited_ns = np.maximum(covered_each(waits, *slow) - usual_ns, 0)
     return bool(waited_ns.sum() >= MOSTLY_RATIO * extra_ns > 0)

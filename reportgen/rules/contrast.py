@@ -38,8 +38,8 @@ MOVES_MORE_RATIO = 2.0
 
 _UNSEEN = """In {share:pct} of the extra time no recorded function ran: this is code that the
     profiler does not see, or waiting."""
-_FUNCTION = """{its.function} takes {its.slow_ns:ns} each time, usually {usual}: {share:pct} of the
-    extra time."""
+_FUNCTION = """{most.function} takes {most.slow_ns:ns} each time, usually {usual}: {share:pct} of
+    the extra time."""
 _ADVICE = {
     WorkKind.LOADER: """See what the loader reads {when}: a slow or repeated download, one very
         large file. Use more loader processes, let them prefetch more batches, and pin memory.""",
@@ -82,7 +82,7 @@ def function_hint(contents: WindowContents) -> Hint | None:
     usual = format_ns(most.normal_ns) if most.normal_ns else "nothing"
     share, is_unseen = 100 * min(most.excess_ratio, 1.0), most.work is WorkKind.UNSEEN
     return Hint(
-        text=write(_UNSEEN if is_unseen else _FUNCTION, its=most, usual=usual, share=share),
+        text=write(_UNSEEN if is_unseen else _FUNCTION, most=most, usual=usual, share=share),
         advice=_ADVICE.get(most.work),
         function="" if is_unseen else most.function,
         work=most.work,

@@ -139,8 +139,8 @@ def hint_of(rule_id: str, report: Report) -> str:
     if about.needs == (KERNELS,) or is_of_traces(report):
         return about.hint_when_skipped or ""
     if report.recording is not None and report.recording.monitored_by and code in _MONITORED:
-        own = about.hint_when_skipped if code is ReasonCode.NO_EVENTS else None
-        return _MONITORED[code] if own is None else own
+        hint = about.hint_when_skipped if code is ReasonCode.NO_EVENTS else None
+        return _MONITORED[code] if hint is None else hint
     if code is ReasonCode.NOT_SAMPLED:
         return _hint_to_sample(report)
     if code is ReasonCode.TOO_FEW_SAMPLES and rule_id in report.results:

@@ -42,8 +42,8 @@ def _page_of(folder: Path, made: LaneFile) -> Path:
         where=Where(node="rank 1", start_s=START_S + 0.001, end_s=START_S + 0.002),
     )
     elsewhere = reports.finding("elsewhere", Severity.INFO, "Elsewhere", where=Where(node="x"))
-    told = reports.result("RankSkew", Status.TRIGGERED, findings=(late, elsewhere))
-    return pages.write_page(folder, with_timeline(traces.traced_report(told), made.packed()))
+    skew = reports.result("RankSkew", Status.TRIGGERED, findings=(late, elsewhere))
+    return pages.write_page(folder, with_timeline(traces.traced_report(skew), made.packed()))
 
 
 @pytest.fixture(scope="session")
@@ -466,8 +466,8 @@ def test_the_lanes_and_the_charts_of_a_job_have_one_zoom(browser, tmp_path):
         page.evaluate(ranges)
         page.evaluate("reportLanes.setView(60e9, 90e9)")
         _wait(page, "window.toldRanges.length === 1")
-        told = page.evaluate("window.toldRanges[0]")
-        assert [edge - JOB_START_S for edge in told] == pytest.approx([60, 90], abs=1e-3)
+        edges = page.evaluate("window.toldRanges[0]")
+        assert [edge - JOB_START_S for edge in edges] == pytest.approx([60, 90], abs=1e-3)
         page.evaluate(
             "detail => document.dispatchEvent(new CustomEvent('rg:zoom', { detail }))",
             [JOB_START_S + 100, JOB_START_S + 130],

@@ -152,18 +152,18 @@ def test_each_strip_of_a_range_is_told_once_whatever_the_zoom(page, unit):
         " own.eachMark(row, 20000, 80000, it.unit, (at, next) => told.push([at, next]));"
         " return told; })()"
     )
-    told = run(page, "lane_rows", code, {"columns": _columns(*strips), "unit": unit})
+    ranges = run(page, "lane_rows", code, {"columns": _columns(*strips), "unit": unit})
     inside = [
         at
         for at, (start, long, *_) in enumerate(strips)
         if start < 80_000 and start + long > 20_000
     ]
-    listed = [at for first, stop in told for at in range(first, stop)]
+    listed = [at for first, stop in ranges for at in range(first, stop)]
     assert set(inside) <= set(listed)
     assert listed == list(range(listed[0], listed[-1] + 1))
     assert all(
         stop == first + 1 or all(strips[at][1] < unit for at in range(first, stop))
-        for first, stop in told
+        for first, stop in ranges
     )
 
 

@@ -16,14 +16,14 @@ from tests.record.running import python, record
 
 
 @pytest.mark.parametrize(
-    ("command", "words", "told"),
+    ("command", "words", "message"),
     [
         (report, ("--format", "json", "--cache", "off", "--output"), "--cache"),
         (timeline, ("--format", "json", "--output"), "--format"),
         (index, ("--make", "--update", "--output"), "--update"),
     ],
 )
-def test_an_option_without_effect_is_accepted_and_told(command, words, told, tmp_path: Path):
+def test_an_option_without_effect_is_accepted_and_told(command, words, message, tmp_path: Path):
     write_system(tmp_path / "jobs" / "job", {"gpu0": [50.0] * 200})
     write_end_marker(tmp_path / "jobs" / "job")
     out = tmp_path / ("out.json" if command is timeline else "out")
@@ -32,7 +32,7 @@ def test_an_option_without_effect_is_accepted_and_told(command, words, told, tmp
     answer = CliRunner().invoke(command, [str(path), *words, str(out)])
 
     assert answer.exit_code == 0
-    assert f"{told} has no effect any more: " in answer.stderr
+    assert f"{message} has no effect any more: " in answer.stderr
     assert out.exists()
 
 

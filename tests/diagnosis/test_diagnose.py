@@ -52,9 +52,9 @@ def test_what_does_not_explain_a_finding_leaves_it_a_cause(cause: Finding) -> No
 
 
 def test_a_word_of_a_plugin_is_explained_by_nothing() -> None:
-    its = finding("MY-1", Severity.WARNING, cause="solar_wind")
+    unknown = finding("MY-1", Severity.WARNING, cause="solar_wind")
 
-    assert diagnosed(its, finding("DL-1", Severity.WARNING, cause=FEW))["MY-1"] == its
+    assert diagnosed(unknown, finding("DL-1", Severity.WARNING, cause=FEW))["MY-1"] == unknown
 
 
 @pytest.mark.parametrize(("worker", "explains"), [("algo-2-28", False), ("algo-1-27", True)])
@@ -76,7 +76,7 @@ def test_the_number_of_the_rule_that_tells_an_effect_does_not_deny_its_causes() 
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "expected"),
     [
         (Cause.LONG_PAUSE, ("GPU-1", Cause.GPU_UNDERUSED)),
         (Cause.PERIODIC_SLOW_STEPS, ("STEP-1", Cause.RANDOM_SLOW_STEPS)),
@@ -88,8 +88,8 @@ def test_the_number_of_the_rule_that_tells_an_effect_does_not_deny_its_causes() 
         (Cause.SLOW_INPUT, ("PERIOD-1", Cause.PERIODIC_SLOW_STEPS)),
     ],
 )
-def test_two_faults_that_do_not_cause_each_other_stand_beside_each_other(other, told) -> None:
-    finding_id, cause = told
+def test_two_faults_that_do_not_cause_each_other_stand_beside_each_other(other, expected) -> None:
+    finding_id, cause = expected
     fault = finding("X-1", Severity.WARNING, 0.3, cause=other)
 
     found = diagnosed(fault, finding(finding_id, Severity.WARNING, 0.2, cause=cause))

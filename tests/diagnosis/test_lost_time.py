@@ -36,10 +36,10 @@ def shared(unused: float | None, found: Mapping[Cause, float], **part_s: float) 
         finding(f"F-{at}", Severity.WARNING, share, cause=cause)
         for at, (cause, share) in enumerate(found.items())
     )
-    its, *_ = diagnose([budget(unused, **part_s), result("Rule", *faults)])
-    if len(its.exhibits) == 1:
+    first, *_ = diagnose([budget(unused, **part_s), result("Rule", *faults)])
+    if len(first.exhibits) == 1:
         return {}
-    _, shown = its.exhibits
+    _, shown = first.exhibits
     assert shown.caption.startswith("Shares of the lost GPU time, ")
     columns: list[Any] = [item.values for item in shown.columns]
     names, amounts, pcts = columns

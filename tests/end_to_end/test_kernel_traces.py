@@ -46,10 +46,10 @@ def test_a_single_trace_may_be_reported_beside_itself(tmp_path: Path) -> None:
     run = run_command("trace.json", "--format", "md", cwd=tmp_path)
 
     assert run.code == 0, run.stderr
-    told = json.loads((tmp_path / "profiler-report" / "report.json").read_bytes())
-    assert told["job"]["name"] == "trace"
-    assert told["job"]["running_until"] is None
-    assert told["figures"]["status"] == "Unknown", "how the job of a trace ended"
+    made = json.loads((tmp_path / "profiler-report" / "report.json").read_bytes())
+    assert made["job"]["name"] == "trace"
+    assert made["job"]["running_until"] is None
+    assert made["figures"]["status"] == "Unknown", "how the job of a trace ended"
 
 
 def test_a_report_is_not_written_among_traces(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_losses_stand_in_the_report(tmp_path: Path) -> None:
     run = run_command("t", "-o", "out", cwd=tmp_path)
 
     assert run.code == 0, run.stderr
-    told = json.loads((tmp_path / "out" / "profiler-report" / "report.json").read_bytes())
-    quality = told["data_quality"]
+    made = json.loads((tmp_path / "out" / "profiler-report" / "report.json").read_bytes())
+    quality = made["data_quality"]
     assert quality["bytes_lost"] > 0
     assert quality["places_repaired"] == 1
     assert "rank0.json" in (tmp_path / "out" / "profiler-report.html").read_text()

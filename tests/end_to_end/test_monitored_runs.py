@@ -35,10 +35,10 @@ def test_a_run_gives_a_page_without_a_private_word(tmp_path: Path) -> None:
     for path in (tmp_path / "out").rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
     assert CANARY not in made.stdout + made.stderr
-    told = report(tmp_path / "out")
-    assert told["setup"]["gpu_names"] == ["NVIDIA A100-SXM4-80GB"]
-    assert told["figures"]["status"] == "Failed"
-    assert told["recording"]["exit_codes"] == [3]
+    saved = report(tmp_path / "out")
+    assert saved["setup"]["gpu_names"] == ["NVIDIA A100-SXM4-80GB"]
+    assert saved["figures"]["status"] == "Failed"
+    assert saved["recording"]["exit_codes"] == [3]
     page = (tmp_path / "out" / "profiler-report.html").read_text()
     assert "Weights &amp; Biases sampled the job" in page
     assert "exit code 3" in page
@@ -47,10 +47,10 @@ def test_a_run_gives_a_page_without_a_private_word(tmp_path: Path) -> None:
 def test_a_run_that_goes_on_has_no_known_end(tmp_path: Path) -> None:
     run = write_wandb(tmp_path, wandb_run(exit_code=None))
     assert run_here(run, "--output", tmp_path / "out", "--format", "md").code == 0
-    told = report(tmp_path / "out")
-    assert told["figures"]["status"] == "Unknown"
-    assert told["job"]["running_until"] is not None
-    notes = [note["text"] for note in told["data_quality"]["notes"]]
+    saved = report(tmp_path / "out")
+    assert saved["figures"]["status"] == "Unknown"
+    assert saved["job"]["running_until"] is not None
+    notes = [note["text"] for note in saved["data_quality"]["notes"]]
     assert any(note.startswith("No end marker was found") for note in notes)
 
 
@@ -76,10 +76,10 @@ def test_columns_that_are_not_read_are_never_shown(tmp_path: Path, name: str) ->
 
 
 def test_event_files_alone_tell_when_and_how_fast(tmp_path: Path) -> None:
-    told = [scalar(START_S + 2 * at, 10 * at, "loss", 0.5) for at in range(40)]
+    events = [scalar(START_S + 2 * at, 10 * at, "loss", 0.5) for at in range(40)]
     logs = tmp_path / "logs"
     logs.mkdir()
-    (logs / "events.out.tfevents.1783071000.private-host.1.0").write_bytes(event_file(told))
+    (logs / "events.out.tfevents.1783071000.private-host.1.0").write_bytes(event_file(events))
     made = run_here(logs, "--output", tmp_path / "out", "--format", "md")
     assert made.code == 0, made.stderr
     assert report(tmp_path / "out")["summary"]["job_duration_in_seconds"] == 78.0

@@ -73,9 +73,9 @@ def _recording(folder: Path) -> Path:
 
 
 def _trace(folder: Path) -> Path:
-    told = {"rank": 0, "world_size": 1, "backend": "nccl", "pg_config": "x"}
+    group = {"rank": 0, "world_size": 1, "backend": "nccl", "pg_config": "x"}
     metadata = {"env": {"HOME": "x"}, "traceName": "x", "host": "x"}
-    head = header(distributedInfo=told, metadata=metadata, hostName="x", env=["x"])
+    head = header(distributedInfo=group, metadata=metadata, hostName="x", env=["x"])
     path = folder / "rank0.pt.trace.json"
     path.write_text(json.dumps({**head, "traceEvents": small_events()}))
     return path

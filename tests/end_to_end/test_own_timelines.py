@@ -34,9 +34,9 @@ def test_a_given_configuration_is_told_without_its_secrets(tmp_path: Path) -> No
     args = (tmp_path / "job", "--output", tmp_path / "out", "--format", "md")
     run = run_here(*args, "--profiler-config", config)
     assert run.code == 0, run.stderr
-    told = report(tmp_path / "out")
-    assert told["profiling"]["interval_ms"] == 100
-    assert "secret" not in json.dumps(told)
+    made = report(tmp_path / "out")
+    assert made["profiling"]["interval_ms"] == 100
+    assert "secret" not in json.dumps(made)
 
 
 def test_a_configuration_that_is_none_is_wrong_usage(tmp_path: Path) -> None:

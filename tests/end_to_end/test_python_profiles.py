@@ -35,29 +35,31 @@ def test_python_profiles_are_a_result_with_a_finding_and_no_home_folder(tmp_path
     job = tmp_path / "job"
     write_system(job, {"gpu0": [50.0] * 20})
     write_profiles(job)
-    told = made(job, tmp_path / "out")
-    result = told["PythonFunctions"]["reportgen"]
+    results = made(job, tmp_path / "out")
+    result = results["PythonFunctions"]["reportgen"]
     assert (result["status"], result["metrics"]["profiles"]) == ("triggered", 4)
-    assert told["report"]["data_quality"]["files_skipped"] == 0
+    assert results["report"]["data_quality"]["files_skipped"] == 0
     assert "home" not in json.dumps(result)
     assert_valid(tmp_path / "out" / "profiler-report")
 
 
 def test_profiles_alone_make_a_report(tmp_path: Path) -> None:
     write_profiles(tmp_path / "job")
-    told = made(tmp_path / "job", tmp_path / "out")
-    assert told["PythonFunctions"]["reportgen"]["status"] == "triggered"
-    assert told["OverallSystemUsage"]["reportgen"]["status"] == "skipped"
-    assert told["report"]["job"]["clock"] == "unix"
-    assert told["report"]["summary"]["start_time"] == iso_utc(ns(START_S))
-    assert told["report"]["summary"]["job_duration_in_seconds"] == 2.0
+    results = made(tmp_path / "job", tmp_path / "out")
+    assert results["PythonFunctions"]["reportgen"]["status"] == "triggered"
+    assert results["OverallSystemUsage"]["reportgen"]["status"] == "skipped"
+    assert results["report"]["job"]["clock"] == "unix"
+    assert results["report"]["summary"]["start_time"] == iso_utc(ns(START_S))
+    assert results["report"]["summary"]["job_duration_in_seconds"] == 2.0
 
 
 @needs_shared_data
 def test_the_profiles_of_aws_are_in_the_report(tmp_path: Path) -> None:
-    told = made(SHARED_DATA / "smdebug" / "tfprofiler_timeline_traces", tmp_path / "out")
+    results = made(SHARED_DATA / "smdebug" / "tfprofiler_timeline_traces", tmp_path / "out")
     (stages,) = (
-        item for item in told["PythonFunctions"]["reportgen"]["exhibits"] if item["id"] == "stages"
+        item
+        for item in results["PythonFunctions"]["reportgen"]["exhibits"]
+        if item["id"] == "stages"
     )
     names = [column["name"] for column in stages["columns"]]
     rows = [dict(zip(names, row, strict=True)) for row in stages["rows"]]

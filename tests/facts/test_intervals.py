@@ -236,7 +236,14 @@ OPERATIONS = st.tuples(st.integers(0, 4), st.integers(0, 40), st.integers(0, 15)
 @given(st.lists(OPERATIONS, max_size=20))
 def test_each_moment_of_a_code_counts_once(operations: list[tuple[int, int, int]]) -> None:
     expected = [
-        len({ns for its, at, length in operations if its == step for ns in range(at, at + length)})
+        len(
+            {
+                ns
+                for number, at, length in operations
+                if number == step
+                for ns in range(at, at + length)
+            }
+        )
         for step in range(5)
     ]
     step, start, length = np.array(operations, dtype=np.int64).reshape(-1, 3).T

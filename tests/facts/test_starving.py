@@ -192,7 +192,7 @@ def test_idling_in_each_tick_adds_up_while_the_cores_are_used_up(cpu, is_found) 
     found = starved_by_cores(part)
 
     assert bool(found) is is_found
-    assert all(its.ratio == pytest.approx(121 * 25 / 95 / 241) for its in found)
+    assert all(item.ratio == pytest.approx(121 * 25 / 95 / 241) for item in found)
     assert busy_cores_ratio(part) == pytest.approx(cpu / 100)
 
 

@@ -18,9 +18,13 @@ from tests.builders import known
     ],
 )
 def test_minute_files_of_both_layouts_are_system_metrics(key: str, prefix: str) -> None:
-    told = known(claim(key))
-    assert (told.format_id, told.node, told.stamp) == ("sagemaker_system", "algo-1", 1783071000)
-    assert told.job_prefix == prefix
+    claimed = known(claim(key))
+    assert (claimed.format_id, claimed.node, claimed.stamp) == (
+        "sagemaker_system",
+        "algo-1",
+        1783071000,
+    )
+    assert claimed.job_prefix == prefix
 
 
 @pytest.mark.parametrize(
@@ -42,10 +46,10 @@ def test_minute_files_of_both_layouts_are_system_metrics(key: str, prefix: str) 
     ],
 )
 def test_timelines_say_their_worker_and_writer(name, node, worker, source) -> None:
-    told = known(claim(f"framework/pevents/2026070309/1593673051472361_{name}.json"))
-    assert (told.format_id, told.node, told.worker) == ("sagemaker_events", node, worker)
-    assert told.source == source
-    assert told.stamp == 1593673051472361
+    claimed = known(claim(f"framework/pevents/2026070309/1593673051472361_{name}.json"))
+    assert (claimed.format_id, claimed.node, claimed.worker) == ("sagemaker_events", node, worker)
+    assert claimed.source == source
+    assert claimed.stamp == 1593673051472361
 
 
 @pytest.mark.parametrize(
@@ -56,8 +60,12 @@ def test_timelines_say_their_worker_and_writer(name, node, worker, source) -> No
     ],
 )
 def test_unfinished_timelines_are_claimed_without_a_stamp(key: str) -> None:
-    told = known(claim(key))
-    assert (told.format_id, told.worker, told.stamp) == ("sagemaker_events", "algo-1-27", 0)
+    claimed = known(claim(key))
+    assert (claimed.format_id, claimed.worker, claimed.stamp) == (
+        "sagemaker_events",
+        "algo-1-27",
+        0,
+    )
 
 
 def test_a_trace_of_tensorflow_and_its_metadata_are_claimed() -> None:
@@ -71,8 +79,8 @@ def test_a_trace_of_tensorflow_and_its_metadata_are_claimed() -> None:
 
 
 def test_a_log_folder_of_tensorflow_is_a_job() -> None:
-    told = known(claim("logs/train/plugins/profile/2026_07_03_09_00_00/host.trace.json.gz"))
-    assert (told.job_prefix, told.node) == ("logs/train/", "host")
+    claimed = known(claim("logs/train/plugins/profile/2026_07_03_09_00_00/host.trace.json.gz"))
+    assert (claimed.job_prefix, claimed.node) == ("logs/train/", "host")
 
 
 @pytest.mark.parametrize(
@@ -98,8 +106,8 @@ def test_a_node_id_without_a_process_is_node_and_worker() -> None:
 
 
 def test_a_trace_of_pytorch_in_a_log_folder_is_a_kernel_trace() -> None:
-    told = known(claim("plugins/profile/2020_08_05/host.pt.trace.json.gz"))
-    assert told.format_id == "kineto"
+    claimed = known(claim("plugins/profile/2020_08_05/host.pt.trace.json.gz"))
+    assert claimed.format_id == "kineto"
 
 
 def test_each_format_has_an_id_of_its_own_and_timelines_have_a_reader() -> None:

@@ -41,17 +41,17 @@ class Tally:
         self.reports: Counter[str] = Counter()
         self._most: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
-    def take(self, told: Told) -> None:
+    def take(self, outcome: Told) -> None:
         """Count a case, show it where something is wrong, and now and then the whole tally."""
-        family = next(name for name, formats in FAMILIES.items() if told.format in formats)
+        family = next(name for name, formats in FAMILIES.items() if outcome.format in formats)
         with self._lock:
             self.done[family] += 1
-            self.wrong[family] += bool(told.wrong)
-            self.reports[family] += told.has_report
+            self.wrong[family] += bool(outcome.wrong)
+            self.reports[family] += outcome.has_report
             most = self._most[family]
-            most[:] = max(most[0], told.cpu_s), max(most[1], told.mib)
-            if told.wrong:
-                print(told, "", sep="\n", flush=True)
+            most[:] = max(most[0], outcome.cpu_s), max(most[1], outcome.mib)
+            if outcome.wrong:
+                print(outcome, "", sep="\n", flush=True)
             if time.monotonic() - self._shown > TALLY_EVERY_S:
                 self._shown = time.monotonic()
                 print(self, "", sep="\n", flush=True)
@@ -112,8 +112,8 @@ def main() -> int:
                 for name, formats in families.items()
             }
             n_cases = len(range(number, options.cases, options.jobs))
-            for told in turns(runs, n_cases, ends_at=ends_at):
-                tally.take(told)
+            for outcome in turns(runs, n_cases, ends_at=ends_at):
+                tally.take(outcome)
 
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(work, range(options.jobs)))

@@ -506,8 +506,8 @@ def main() -> int:
             outcome = attack(name, Path(there))
             wrong = complaints(outcome, Path(there) / "out")
         n_wrong += bool(wrong)
-        told = f"{name:32} {outcome.code:3} {outcome.seconds:6.1f} s {outcome.mib:6.0f} MiB "
-        sys.stdout.write(f"{told}{' | '.join(wrong) or 'ok'} {outcome.stderr[:200].strip()}\n")
+        row = f"{name:32} {outcome.code:3} {outcome.seconds:6.1f} s {outcome.mib:6.0f} MiB "
+        sys.stdout.write(f"{row}{' | '.join(wrong) or 'ok'} {outcome.stderr[:200].strip()}\n")
         sys.stdout.flush()
     return 1 if n_wrong else 0
 

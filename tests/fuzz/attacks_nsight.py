@@ -23,8 +23,8 @@ def write_journal(report: Path, victim: Path) -> None:
     """Write a journal after which SQLite deletes a file, as if it were of several databases."""
     head = struct.pack(">8sIIIII", _JOURNAL, 1, 0, 1, 512, _PAGE_BYTES).ljust(512, b"\0")
     page = report.read_bytes()[:_PAGE_BYTES]
-    told = sum(page[at] for at in range(_PAGE_BYTES - 200, 0, -200))
-    record = struct.pack(">I", 1) + page + struct.pack(">I", told & 0xFFFF_FFFF)
+    checksum = sum(page[at] for at in range(_PAGE_BYTES - 200, 0, -200))
+    record = struct.pack(">I", 1) + page + struct.pack(">I", checksum & 0xFFFF_FFFF)
     name = str(victim).encode()
     lock_page = struct.pack(">I", _PENDING_BYTE // _PAGE_BYTES + 1)
     end = lock_page + name + struct.pack(">II", len(name), sum(name)) + _JOURNAL

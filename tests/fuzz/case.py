@@ -81,12 +81,12 @@ def run_case(name: str, seed: int, folder: Path, *, depth: Depth) -> Told:
         made = _reader().make(case.path, case.config, folder / "out")
     except Exception:  # noqa: BLE001  # whatever escapes is what is looked for
         return Told(wrong=[traceback.format_exc()])
-    told = Told(wrong=list(_about_made(case, made, folder)), has_report=made.error is None)
+    outcome = Told(wrong=list(_about_made(case, made, folder)), has_report=made.error is None)
     if depth is not Depth.RESULTS and made.report is not None:
-        told.wrong += _about_sections(case, made, folder)
+        outcome.wrong += _about_sections(case, made, folder)
     if depth is not Depth.RESULTS:
-        told.wrong += _about_command(case, made, folder, has_page=depth is Depth.PAGE)
-    return told
+        outcome.wrong += _about_command(case, made, folder, has_page=depth is Depth.PAGE)
+    return outcome
 
 
 @cache

@@ -453,12 +453,12 @@ def _trace(rank: int = 0) -> bytes:
     events = [*small_events(), *(step(number, 100.0 * number, 100.0) for number in range(2, 6))]
     for number in range(2, 6):
         start_us = 100.0 * number
-        told = {"Collective name": "allreduce", "In msg nelems": 64, "Group size": 2, "Seq": number}
+        args = {"Collective name": "allreduce", "In msg nelems": 64, "Group size": 2, "Seq": number}
         memory = {"Device Type": 1, "Device Id": 0, "Bytes": 512, "Total Allocated": 512 * number}
         events += [
             span("cpu_op", "aten::mm", start_us + 2, 10, **{"External id": number}),
             launch(start_us + 5, 2 * number),
-            kernel(start_us + 20, 30.0, 2 * number, name="ncclDevKernel_AllReduce_Sum", **told),
+            kernel(start_us + 20, 30.0, 2 * number, name="ncclDevKernel_AllReduce_Sum", **args),
             span("cuda_sync", "Stream Sync", start_us + 60, 9, device=0, stream=7),
             span("gpu_memcpy", "Memcpy HtoD", start_us + 70, 5, device=0, stream=7, bytes=4096),
             {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": START_US + start_us,

@@ -72,12 +72,12 @@ def parquet(folder: Path, chance: Random) -> Path:
 
 def events(folder: Path, chance: Random) -> Path:
     """Change the bytes of an event file of TensorBoard, or its events behind right sums."""
-    told = [scalar(START_S + at, at, "tokens_per_sec", 1.0) for at in range(60)]
+    scalars = [scalar(START_S + at, at, "tokens_per_sec", 1.0) for at in range(60)]
     if chance.random() < 0.5:
-        told = [mutate_bytes(event, chance) for event in told]
-        content = event_file(told)
+        scalars = [mutate_bytes(event, chance) for event in scalars]
+        content = event_file(scalars)
     else:
-        content = mutate_bytes(event_file(told), chance)
+        content = mutate_bytes(event_file(scalars), chance)
     return _written(folder / "events.out.tfevents.1783071000.host.1.0", content)
 
 
@@ -138,9 +138,9 @@ def a_table_of_many_gpus(folder: Path) -> Path:
 
 def many_scalars(folder: Path) -> Path:
     """Half a million scalars, each with a tag of its own."""
-    told = [scalar(START_S + at, at, f"tag{at}/tokens_per_sec", 1.0) for at in range(100_000)]
+    scalars = [scalar(START_S + at, at, f"tag{at}/tokens_per_sec", 1.0) for at in range(100_000)]
     path = folder / "events.out.tfevents.1783071000.host.1.0"
-    return _written(path, event_file(told) * 3)
+    return _written(path, event_file(scalars) * 3)
 
 
 ATTACKS_ON_MONITORED: Mapping[str, Callable[[Path], Path]] = {

@@ -28,8 +28,8 @@ def worker() -> Iterator[Worker]:
 @pytest.mark.parametrize("name", FORMATS)
 def test_mutated_input_ends_in_a_report_or_a_message(worker: Worker, name: str) -> None:
     for seed in range(N_SEEDS):
-        told = worker.run(name, seed, depth="results" if seed else "command")
-        assert not told.wrong, str(told)
+        outcome = worker.run(name, seed, depth="results" if seed else "command")
+        assert not outcome.wrong, str(outcome)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -36,12 +36,12 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         try:
-            told = run_case(name, seed, folder, depth=Depth(depth))
+            outcome = run_case(name, seed, folder, depth=Depth(depth))
         except Exception:  # noqa: BLE001  # a broken case is told like a broken program
-            told = Told(wrong=["the case itself: " + traceback.format_exc()])
+            outcome = Told(wrong=["the case itself: " + traceback.format_exc()])
         answer = {
-            "wrong": told.wrong,
-            "has_report": told.has_report,
+            "wrong": outcome.wrong,
+            "has_report": outcome.has_report,
             "seconds": time.perf_counter() - began,
             "cpu_s": _cpu_s() - cpu_s,
             "mib": _peak_mib(),

@@ -145,9 +145,9 @@ def test_a_trace_of_tensorflow_joins_the_node_that_its_metadata_names(tmp_path: 
     assert [part.node for part in job.parts] == ["algo-1"]
     (profile,) = read(tmp_path)
     spans = profile.spans
-    its = spans.where(spans.in_phases(["ForwardPass", "ComputeGradient"]))
-    assert [spans.names[code] for code in its.name] == ["dense", "dense"]
-    assert its.start_ns.tolist() == [(PROFILE_START_US + at) * NS_PER_US for at in (0, 40)]
+    phases = spans.where(spans.in_phases(["ForwardPass", "ComputeGradient"]))
+    assert [spans.names[code] for code in phases.name] == ["dense", "dense"]
+    assert phases.start_ns.tolist() == [(PROFILE_START_US + at) * NS_PER_US for at in (0, 40)]
     device = spans.where(spans.in_phases(["/device:GPU:0/stream:all"]))
     assert device.duration_ns.tolist() == [30 * NS_PER_US]
     assert spans.where(spans.in_phases(["/host:CPU"])).duration_ns.tolist() == [20_500]

@@ -46,10 +46,10 @@ def test_a_run_has_samples_gpus_exit_code_and_progress(tmp_path: Path) -> None:
     assert use.tolist() == [95.0] * 5 + [30.0] * 5
     total = node.system.matrix(SeriesKind.GPU_TOTAL_BYTES)[:, 0]
     assert total.tolist() == [80 * GIB] * 10
-    told = known(node.monitoring)
-    assert (told.exit_code, told.is_ended) == (0, True)
-    assert [gpu.name for gpu in told.gpus] == ["NVIDIA A100-SXM4-80GB"]
-    (progress,) = told.progress
+    monitoring = known(node.monitoring)
+    assert (monitoring.exit_code, monitoring.is_ended) == (0, True)
+    assert [gpu.name for gpu in monitoring.gpus] == ["NVIDIA A100-SXM4-80GB"]
+    (progress,) = monitoring.progress
     assert progress.counter == "train/global_step"
     assert progress.step.tolist()[:3] == [0, 10, 20]
     assert list(progress.logged) == ["train/tokens_per_second"]
@@ -142,16 +142,16 @@ def test_memory_and_steps_that_cannot_be_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_failed_run_says_its_code(tmp_path: Path) -> None:
-    told = known(read(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring)
-    assert told.exit_code == -9
+    monitoring = known(read(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring)
+    assert monitoring.exit_code == -9
 
 
 def test_older_versions_name_gpus_beside_the_run(tmp_path: Path) -> None:
     run = write_wandb(tmp_path, [samples(START_S, gpu_values(1.0))])
     said = {"gpu": "Tesla V100", "gpu_count": 2, "email": "me@example.com", "args": ["--secret"]}
     (run / "files" / "wandb-metadata.json").write_text(json.dumps(said))
-    told = known(read(run).monitoring)
-    assert [gpu.name for gpu in told.gpus] == ["Tesla V100", "Tesla V100"]
+    monitoring = known(read(run).monitoring)
+    assert [gpu.name for gpu in monitoring.gpus] == ["Tesla V100", "Tesla V100"]
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no run"])
@@ -233,11 +233,11 @@ def test_every_sample_of_a_real_run_is_in_the_table() -> None:
             ("GPUTemperatureCelsius", "temp"),
         )
     } | {f"cpu{core}/CPUUtilization": f"cpu.{core}.cpu_percent" for core in range(128)}
-    told = list(told_samples(path.read_bytes()))
+    samples = list(told_samples(path.read_bytes()))
     for series, column in columns.items():
         theirs = named.get(f"{series.name}/{series.dimension}")
         if theirs is not None:
-            expected = [value for _, key, value in told if key == theirs]
+            expected = [value for _, key, value in samples if key == theirs]
             assert column[~np.isnan(column)].tolist() == expected
     assert len(columns) == 145
     assert wandb_log([]) == path.read_bytes()[:7]

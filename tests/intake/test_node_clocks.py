@@ -34,8 +34,8 @@ def job(folder: Path, late_s: float, **cards: dict[str, Any]) -> JobProfile:
         minutes: dict[int, list[str]] = {}
         for line in lines:
             minutes.setdefault(int(json.loads(line)["Timestamp"] // 60) * 60, []).append(line)
-        for minute_s, its in minutes.items():
-            write_minute(folder, its, minute_s=minute_s, node=node)
+        for minute_s, item in minutes.items():
+            write_minute(folder, item, minute_s=minute_s, node=node)
     write_end_marker(folder)
     for name in ("node-1", "node-2"):
         card = {"node": name, "interval_s": 0.5, **cards.get(name.replace("-", "_"), {})}
@@ -150,7 +150,7 @@ def test_ranks_that_do_not_train_together_align_nothing(theirs, tmp_path: Path) 
 
 
 def test_of_a_rank_that_was_started_again_the_last_run_counts(tmp_path: Path) -> None:
-    theirs = {"ranks": [{"rank": 1, "step_ends": its} for its in (ends(-500, n=90), ends(0.3))]}
+    theirs = {"ranks": [{"rank": 1, "step_ends": item} for item in (ends(-500, n=90), ends(0.3))]}
     found = job(tmp_path, 0.3, node_1=rank(0, ends(0)), node_2=theirs)
 
     assert "was 300 ms ahead of" in remarks(found)[0]

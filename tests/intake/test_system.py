@@ -322,10 +322,10 @@ def test_a_folder_name_that_looks_like_a_pattern_is_only_a_name(tmp_path: Path) 
 
 def test_progress_is_told_rows_and_bytes(tmp_path: Path) -> None:
     path = write_minute(tmp_path, minute())
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     (part,) = intake.discover(str(tmp_path)).parts
-    intake.read_node(part, on_progress=lambda rows, size: told.append((rows, size)))
-    assert told == [(20, path.stat().st_size)]
+    intake.read_node(part, on_progress=lambda rows, size: calls.append((rows, size)))
+    assert calls == [(20, path.stat().st_size)]
 
 
 @pytest.mark.parametrize("early_s", [-0.06, 0.02, 0.24])

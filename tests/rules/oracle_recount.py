@@ -28,11 +28,11 @@ def step_outliers(parts: Parts) -> Leaves:
         spans = part.spans
         train = spans.where(spans.in_phases([TRAIN]))
         for code in np.unique(train.worker):
-            its = train.where(train.worker == code)
-            its = its.where(np.argsort(its.end_ns, kind="stable"))
+            series = train.where(train.worker == code)
+            series = series.where(np.argsort(series.end_ns, kind="stable"))
             found |= {
                 f"/Details/step_details/{spans.workers[code]}{path}": value
-                for path, value in _one_series(its.duration_ns / 1e9, its.step)
+                for path, value in _one_series(series.duration_ns / 1e9, series.step)
             }
     return found
 
@@ -60,13 +60,13 @@ def phases(parts: Parts) -> Leaves:
     for part in parts:
         steps = part.spans.steps()
         for worker in np.unique(steps.worker):
-            its = steps.where(steps.worker == worker)
-            for code in np.unique(its.phase):
-                own = its.duration_ns[its.phase == code].sum()
-                total_ns[part.spans.phases[code]] += int(own)
+            series = steps.where(steps.worker == worker)
+            for code in np.unique(series.phase):
+                phase_ns = series.duration_ns[series.phase == code].sum()
+                total_ns[part.spans.phases[code]] += int(phase_ns)
             # The steps of a worker never overlap in these jobs.
-            whole_ns = int(its.end_ns.max() - its.start_ns.min())
-            total_ns["others"] += whole_ns - int(its.duration_ns.sum())
+            whole_ns = int(series.end_ns.max() - series.start_ns.min())
+            total_ns["others"] += whole_ns - int(series.duration_ns.sum())
     return _shares("/Details/phase", total_ns)
 
 
@@ -121,7 +121,7 @@ def bottlenecks(parts: Parts, *, hot_kind: SeriesKind, hot_pct: float) -> Leaves
         for tick in at:
             path = f"/Details/bottlenecks/{int(part.system.tick_ns[tick]) / 10**9}"
             found |= {f"{path}/GPUs": int(low[tick]), f"{path}/CPUs": int(hot[tick])}
-    found["/Violations"] = sum(its.size for its in moments)
+    found["/Violations"] = sum(series.size for series in moments)
     return found | _breakdown(parts, moments)
 
 
@@ -165,7 +165,7 @@ def balance(parts: Parts) -> Leaves:
         for stop in _minute_stops(part):
             if stop <= 1000 or len(names) < 2:
                 continue
-            bins = [np.histogram(its, bins=50, range=(0, 100))[0] for its in use[:stop].T]
+            bins = [np.histogram(series, bins=50, range=(0, 100))[0] for series in use[:stop].T]
             far = {
                 (one, other): float(jensenshannon(bins[one], bins[other]))
                 for one in range(len(names))
@@ -193,11 +193,11 @@ def batch_sizes(parts: Parts) -> Leaves:
         last_ns = int(system.tick_ns[last_stop - 1]) // MINUTE_NS * MINUTE_NS
         found["/Details/last_timestamp"] = last_ns // 1000
         for place, name in enumerate(system.names(SeriesKind.GPU_MEMORY)):
-            its = memory[:last_stop, place]
-            p25, p75 = np.percentile(its, [25, 75])
+            series = memory[:last_stop, place]
+            p25, p75 = np.percentile(series, [25, 75])
             path = f"/Details/{part.node}/{name}_memory"
-            found[f"{path}/upper"] = float(min(its.max(), p75 + 1.5 * (p75 - p25)))
-            found[f"{path}/lower"] = float(max(its.min(), p25 - 1.5 * (p75 - p25)))
+            found[f"{path}/upper"] = float(min(series.max(), p75 + 1.5 * (p75 - p25)))
+            found[f"{path}/lower"] = float(max(series.min(), p25 - 1.5 * (p75 - p25)))
     return found
 
 
@@ -211,7 +211,7 @@ def _roomy_stops(part: NodeProfile) -> Iterator[int]:
         seen = cpu[:stop][np.isfinite(cpu[:stop])]
         if seen.size <= 1000 or not use.size:
             continue
-        p95 = [np.percentile(its[stop - 500 : stop], 95, axis=0) for its in (use, memory)]
+        p95 = [np.percentile(series[stop - 500 : stop], 95, axis=0) for series in (use, memory)]
         if np.percentile(seen[-500:], 95) < 70 and ((p95[0] < 70) & (p95[1] < 70)).any():
             yield stop
 

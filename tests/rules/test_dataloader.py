@@ -470,7 +470,7 @@ def test_the_bound_of_copies_is_what_gpus_may_wait_not_what_they_do_at_least() -
         node_of, hand_over_ns={worker: 6_000_000_000}, hand_over_most_ns={worker: 12_000_000_000}
     )
     findings = dataloader.judge([node_of], Params()).findings
-    (found,) = (its for its in findings if its is not None and its.id == "DL-3")
+    (found,) = (item for item in findings if item is not None and item.id == "DL-3")
 
     assert found.severity is Severity.WARNING
     assert found.estimate is not None
@@ -487,7 +487,7 @@ def test_what_gpus_lose_to_waits_for_batches_is_no_effect_of_copies_and_is_taken
     # copies may take 10.6 %.
     for unused_ratio, severity in [(0.12, Severity.WARNING), (0.1, Severity.INFO)]:
         found = dataloader.judge([replace(node_of, unused_ratio=unused_ratio)], Params()).findings
-        assert [its.severity for its in found if its and its.id == "DL-3"] == [severity]
+        assert [item.severity for item in found if item and item.id == "DL-3"] == [severity]
 
 
 def test_life_times_are_no_waits() -> None:
@@ -851,7 +851,7 @@ def test_a_share_of_all_processes_is_not_told_as_that_of_one() -> None:
             ),
         )
     ]
-    (found,) = (its for its in run(RULE, node(rows, cores=8)).findings if its.id != "DL-3")
+    (found,) = (item for item in run(RULE, node(rows, cores=8)).findings if item.id != "DL-3")
 
     assert found.title.startswith("Training waits 49.8 % of its time")
     assert "waited 25 s for batches, in 99 recorded waits: 25.2 % of" in found.text
@@ -999,7 +999,9 @@ def test_gpus_wait_together_for_the_first_batches_so_their_mean_is_what_these_co
 def test_far_more_loaders_than_cores_are_why_the_first_batches_of_epochs_come_late(
     workers: int, expected: str
 ) -> None:
-    assert [its.id for its in judged(four_epochs(workers=workers), cores=4).findings] == [expected]
+    assert [item.id for item in judged(four_epochs(workers=workers), cores=4).findings] == [
+        expected
+    ]
 
 
 @pytest.mark.parametrize(

@@ -208,8 +208,8 @@ def test_energy_of_a_step_by_the_log_of_a_monitored_job() -> None:
     time_ns = np.array([START_S, START_S + 40], dtype=np.int64) * 1_000_000_000
     log = Progress(counter="global_step", time_ns=time_ns, step=np.array([10.0, 30.0]))
     part = node(**gpu(watts=[100.0] * N))
-    its = replace(part, monitoring=Monitoring(source="a monitor", progress=(log,)))
-    per_step = run(RULE, its).metrics["gpu_energy_per_step_j"]
+    logged = replace(part, monitoring=Monitoring(source="a monitor", progress=(log,)))
+    per_step = run(RULE, logged).metrics["gpu_energy_per_step_j"]
     assert per_step == pytest.approx(200.0, rel=0.01)
     calls = replace(log, counter="_step")
     other = replace(part, monitoring=Monitoring(source="a monitor", progress=(calls,)))

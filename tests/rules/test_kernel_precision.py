@@ -76,8 +76,8 @@ def test_units_that_multiply_matrices_have_the_name_that_their_maker_gives_them(
     gpu = [("Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1", 0.0, 20.0), ("k<float>", 20.0, 5.0)]
     result = run(RULE, replace(rank_trace(gpu=gpu), versions=versions))
 
-    said = [*(text for its in result.findings for text in (its.title, its.text, its.advice))]
-    said += [text for its in result.exhibits for text in (its.title, its.caption)]
+    said = [*(text for item in result.findings for text in (item.title, item.text, item.advice))]
+    said += [text for item in result.exhibits for text in (item.title, item.caption)]
     assert units in " ".join(said)
     other = ({"matrix cores", "tensor cores"} - {units}).pop()
     assert not [text for text in said if other in text]

@@ -384,7 +384,7 @@ def test_in_a_job_without_a_gpu_cores_that_all_rest_show_the_pause(pause, is_tol
     assert [found.title for found in findings] == [
         "All cores paused once for 30 s: 10.0 % of the working time"
     ] * is_told
-    assert all("evaluated on the CPU" not in " ".join(its.possible_causes) for its in findings)
+    assert all("evaluated on the CPU" not in " ".join(item.possible_causes) for item in findings)
 
 
 def test_a_spike_of_the_start_begins_no_work_of_cores() -> None:

@@ -23,7 +23,9 @@ def steady(
     name: str = "algo-1", *, gpu: float | None = 80.0, cpu: float | None = 50.0
 ) -> NodeProfile:
     levels = {"cpu0": cpu, "gpu0": gpu}
-    columns: dict[str, Any] = {key: [its] * 10 for key, its in levels.items() if its is not None}
+    columns: dict[str, Any] = {
+        key: [level] * 10 for key, level in levels.items() if level is not None
+    }
     return node(name, **columns)
 
 

@@ -91,9 +91,9 @@ def test_logs_of_a_restarted_job_are_one() -> None:
 
 
 def test_numbers_of_the_job_are_shown_as_its_own() -> None:
-    told = log([2.0] * 20)
-    logged = {"tokens_per_sec": (told.time_ns, np.arange(21.0))}
-    result = run(RULE, node(replace(told, logged=logged)))
+    progress = log([2.0] * 20)
+    logged = {"tokens_per_sec": (progress.time_ns, np.arange(21.0))}
+    result = run(RULE, node(replace(progress, logged=logged)))
     assert column(result, "logged", "logged_by_the_job") == ["tokens_per_sec"]
     assert column(result, "logged", "median") == [10.0]
 

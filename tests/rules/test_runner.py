@@ -194,6 +194,8 @@ def test_a_plugin_that_breaks_on_import_is_named_with_its_error(
 ) -> None:
     (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(PluginError, match=f"The plugin {name} cannot be imported .{said}") as told:
+    with pytest.raises(
+        PluginError, match=f"The plugin {name} cannot be imported .{said}"
+    ) as raised:
         all_rules([name])
-    assert told.value.hint.startswith(f"`python -c 'import {name}'` must work")
+    assert raised.value.hint.startswith(f"`python -c 'import {name}'` must work")

@@ -336,8 +336,8 @@ def test_a_rhythm_of_the_loaders_number_is_no_callback_while_waits_are_unknown(
             zip(steps.start_ns.tolist(), steps.end_ns.tolist(), strict=True)
         )
     ]
-    told = {"num_workers": num_workers}
-    rows.append(("DataLoaderIterInitialize", "It::__init__", START_S - 1, START_S - 0.9, told))
+    settings = {"num_workers": num_workers}
+    rows.append(("DataLoaderIterInitialize", "It::__init__", START_S - 1, START_S - 0.9, settings))
     rows += [
         ("DataLoaderIter", "It::GetNext", end / 1e9, end / 1e9 + 0.001, {})
         for end in steps.end_ns[:n_waits].tolist()

@@ -72,12 +72,12 @@ def ns(time_us: Any) -> int:
 
 def made(place: Path, output: Path) -> tuple[list[dict[str, Any]], Any]:
     """Export a place; return the events with ``ts`` and ``dur`` in ns, and what was counted."""
-    told, _ = make_timeline(TimelineOptions(path=str(place), output=str(output)), Quiet())
+    timeline, _ = make_timeline(TimelineOptions(path=str(place), output=str(output)), Quiet())
     events, base_ns = events_of(output)
     for event in events:
         event["ts"] = ns(event["ts"]) + base_ns
         event["dur"] = ns(event.get("dur", 0))
-    return events, told
+    return events, timeline
 
 
 def slices_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -94,12 +94,12 @@ def arrows_of(slices: list[dict[str, Any]]) -> Pairs:
 
 def check(place: Path, folder: Path) -> list[dict[str, Any]]:
     slices, arrows = expected(place)
-    events, told = made(place, folder / "a.json")
+    events, timeline = made(place, folder / "a.json")
     found = slices_of(events)
     assert Counter((event["ts"], event["dur"]) for event in found) == slices
     assert arrows_of(found) == arrows
-    assert sum(event["ph"] == "C" for event in events) == told.n_values
-    assert (told.n_slices, told.n_arrows) == (slices.total(), arrows.total())
+    assert sum(event["ph"] == "C" for event in events) == timeline.n_values
+    assert (timeline.n_slices, timeline.n_arrows) == (slices.total(), arrows.total())
     open_until: dict[int, list[int]] = {}
     for event in found:  # as a viewer closes them: the one that was opened last comes first
         stack = open_until.setdefault(event["tid"], [])
@@ -188,10 +188,10 @@ def test_ranks_stand_on_one_axis(tmp_path: Path) -> None:
 def test_system_metrics_are_counters_and_framework_events_slices(tmp_path: Path) -> None:
     job = SAMPLES / "tensorflow_training"
     nodes = [read_node(part) for part in discover(str(job)).parts]
-    events, told = made(job, tmp_path / "a.json")
+    events, timeline = made(job, tmp_path / "a.json")
     assert Counter((event["ts"], event["dur"]) for event in slices_of(events)) == Counter(
         (int(start_ns), int(end_ns - start_ns))
         for node in nodes
         for start_ns, end_ns in zip(node.spans.start_ns, node.spans.end_ns, strict=True)
     )
-    assert sum(event["ph"] == "C" for event in events) == told.n_values > 0
+    assert sum(event["ph"] == "C" for event in events) == timeline.n_values > 0

@@ -177,19 +177,19 @@ def test_strips_have_the_families_that_tables_give_them(tmp_path: Path) -> None:
 
     found = lanes_of(trace, "^my_")
 
-    told = {
+    kinds = {
         (lane.kind.value, found.names[code]): found.families[code]
         for lane in found.lanes
         if lane.strips is not None
         for code in lane.strips.name.tolist()
     }
-    assert {name: told["stream", name] for name in kernels} == kernels
-    assert told["stream", "Memcpy HtoD"] == "copies"
-    assert told["thread", "aten::broadcast_tensors"] == "operators"
-    assert told["thread", "c10d::allreduce_"] == "communication"
-    assert told["thread", "triton_poi_fused_add_0"] == "operators"
-    assert told["thread", "cudaLaunchKernel"] == "runtime"
-    assert told["annotations", "nccl:all_reduce"] == "annotations"
+    assert {name: kinds["stream", name] for name in kernels} == kernels
+    assert kinds["stream", "Memcpy HtoD"] == "copies"
+    assert kinds["thread", "aten::broadcast_tensors"] == "operators"
+    assert kinds["thread", "c10d::allreduce_"] == "communication"
+    assert kinds["thread", "triton_poi_fused_add_0"] == "operators"
+    assert kinds["thread", "cudaLaunchKernel"] == "runtime"
+    assert kinds["annotations", "nccl:all_reduce"] == "annotations"
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,9 @@ def test_each_lane_has_the_events_of_the_trace(whole, strips, expected) -> None:
         if lane["kind"] == "counter":
             assert len(whole.values(lane)) == lane["n_events"]
         else:
-            its = strips[lane["id"]]
-            assert len(its) == lane["n_events"]
-            assert lane["rows"] == max((row + 1 for _, _, row, *_ in its), default=0)
+            strip = strips[lane["id"]]
+            assert len(strip) == lane["n_events"]
+            assert lane["rows"] == max((row + 1 for _, _, row, *_ in strip), default=0)
 
 
 def test_arrows_are_the_correlation_pairs(whole, strips, expected) -> None:
@@ -128,7 +128,7 @@ def test_a_window_counts_what_the_trace_counts(path: Path, staged: Path, expecte
                 for start, *_ in file.strips(lane):
                     is_here = window["start"] <= start < window["end"]
                     found[full_label(lane, lanes)] += is_here
-        told = {label for label in found if label.startswith("steps, from")}
-        for label in (counted.keys() | found.keys()) - told:
+        from_steps = {label for label in found if label.startswith("steps, from")}
+        for label in (counted.keys() | found.keys()) - from_steps:
             # At the borders, µs since 1970 as float64 are a quarter of a µs apart.
             assert abs(found[label] - counted[label]) <= 2

@@ -45,12 +45,12 @@ def test_every_kind_has_a_row_whether_it_was_asked_for_or_not() -> None:
     profiling = Profiling(
         interval_ms=500, windows=(LOADER,), unreadable=(ProfilingKind.PYTHON,), rules=("Mine", "B")
     )
-    told = cells(profiling)
-    assert told["system metrics"] == ("every 500 ms", "")
-    assert told["data loader"] == ("10 steps from step 7", "metrics .*")
-    assert told["Python profiling"] == ("configured, but that cannot be read", "")
-    assert told["Horovod"] == ("not configured", "")
-    assert told["checks by SageMaker"] == ("Mine, B", "")
+    row_of = cells(profiling)
+    assert row_of["system metrics"] == ("every 500 ms", "")
+    assert row_of["data loader"] == ("10 steps from step 7", "metrics .*")
+    assert row_of["Python profiling"] == ("configured, but that cannot be read", "")
+    assert row_of["Horovod"] == ("not configured", "")
+    assert row_of["checks by SageMaker"] == ("Mine, B", "")
     assert "checks by SageMaker" not in cells(Profiling())
 
 

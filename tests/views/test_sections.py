@@ -212,9 +212,9 @@ def test_too_few_samples_are_told_from_none(rule_id, code, has_samples, word):
 def test_a_monitored_job_is_told_what_records_that_very_thing(rule_id, code, hint):
     skipped = reports.skipped(rule_id, code, "Because.")
     recording = Recording(nodes=(), monitored_by="nvidia-smi")
-    told = hint_of(rule_id, replace(reports.report_of((skipped,)), recording=recording))
-    assert hint in told
-    assert "patience" not in told
+    said = hint_of(rule_id, replace(reports.report_of((skipped,)), recording=recording))
+    assert hint in said
+    assert "patience" not in said
 
 
 def test_a_job_with_one_gpu_is_not_told_to_look_for_one():
@@ -254,8 +254,8 @@ def test_a_rule_that_applies_shows_something():
 def test_a_rule_that_found_no_fault_folds_how_it_looked():
     parts = reports.shares("slices", "All ticks", {"busy": 100.0})
     quiet = reports.result("BatchSize", Status.OK, exhibits=(parts,))
-    told = replace(quiet, findings=(reports.finding("BATCH-1", Severity.INFO, "Seldom"),))
-    for result, folds in ((quiet, ["More: All ticks"]), (told, [])):
+    warned = replace(quiet, findings=(reports.finding("BATCH-1", Severity.INFO, "Seldom"),))
+    for result, folds in ((quiet, ["More: All ticks"]), (warned, [])):
         section = views.section(reports.report_of((result,)), "batch-size")
         assert [block.fold for block in section.blocks if block.fold] == folds
 

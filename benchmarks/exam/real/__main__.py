@@ -61,7 +61,9 @@ class Outcome:
         """Return how the first warning is marked."""
         if not self.case.right:
             theirs = {Cause.OTHER_PROGRAMS} if self.is_crowded else set()
-            return "right" if {told.cause for told in self.loud} <= theirs else "false warning"
+            return (
+                "right" if {finding.cause for finding in self.loud} <= theirs else "false warning"
+            )
         if not self.loud:
             return "no warning"
         first, right = self.loud[0], {str(cause) for cause in self.case.right}
@@ -115,7 +117,7 @@ def _run(wanted: Sequence[tuple[Case, str]], venv: Path, root: Path) -> Iterator
         twin_s = healthy.get((case.twin, kind)) or healthy.get((case.twin, _QUIET))
         is_known = bool(case.right) and step_s and twin_s
         share = 1 - (twin_s or 0) / (step_s or 1) if is_known else None
-        loud = tuple(told for told in analyse(folder).told if told.is_loud)
+        loud = tuple(finding for finding in analyse(folder).findings if finding.is_loud)
         outcome = Outcome(
             case=case,
             kind=kind,
@@ -216,14 +218,14 @@ def wrong_of(outcomes: Sequence[Outcome]) -> str:
         if each.verdict != "right" and (each.is_counted or not each.case.right):
             truth = ", ".join(each.case.right) or "healthy"
             lines.append(f"\n{each.case.name}, {each.kind}: {each.verdict}; truth: {truth}")
-            lines += [_line(told) for told in each.loud]
+            lines += [_line(finding) for finding in each.loud]
     return "\n".join(lines)
 
 
-def _line(told: Told) -> str:
-    listed = f"  [may be: {', '.join(told.possible_causes)}]" if told.possible_causes else ""
-    where = f"{told.node or ''} {told.device or ''}"
-    return f"    {told.severity:8} {told.id:9} {told.cause:20} {where}  {told.title}{listed}"
+def _line(finding: Told) -> str:
+    listed = f"  [may be: {', '.join(finding.possible_causes)}]" if finding.possible_causes else ""
+    named = f"{finding.severity:8} {finding.id:9} {finding.cause:20}"
+    return f"    {named} {finding.node or ''} {finding.device or ''}  {finding.title}{listed}"
 
 
 def _parser() -> argparse.ArgumentParser:

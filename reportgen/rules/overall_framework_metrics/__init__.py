@@ -421,11 +421,11 @@ def _waits_itself(found: LaggingWorker, between: Sequence[Between]) -> bool:
     A host that is ahead waits in any call. What others do between their steps is longer by as much
     then, and its GPU looks busy, as in a collective, while theirs lack work.
     """
-    own = next((item for item in between if item.worker == found.pace.worker), None)
+    of_worker = next((item for item in between if item.worker == found.pace.worker), None)
     longer_ns = (found.median_ns - found.usual_ns) / 2
-    return own is not None and any(
-        item.each_ns - own.each_ns >= longer_ns
-        and item.unused_ratio - own.unused_ratio >= usage.SHORT_FROM_RATIO
+    return of_worker is not None and any(
+        item.each_ns - of_worker.each_ns >= longer_ns
+        and item.unused_ratio - of_worker.unused_ratio >= usage.SHORT_FROM_RATIO
         for item in between
     )
 

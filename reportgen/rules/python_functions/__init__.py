@@ -255,7 +255,7 @@ def _before_forward(
         covered_s=covered_s,
         longest=longest,
         named=", ".join(
-            write("{its.name} ({its.place}, {its.own_s:s})", its=item) for item in named
+            write("{item.name} ({item.place}, {item.own_s:s})", item=item) for item in named
         ),
     )
     yield replace(found, measured=round(named[0].own_s, 6))

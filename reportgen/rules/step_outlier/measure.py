@@ -304,11 +304,11 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
 
 def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[SlowTimes]:
     """Yield the slow steps of a phase that come at random, and the slow times between them."""
-    for is_between, its in ((False, slow.step), (True, slow.between)):
-        if its.is_random.any():
-            events, length_ns = each_of(its.excess_ns, its.is_random), its.length_ns
+    for is_between, item in ((False, slow.step), (True, slow.between)):
+        if item.is_random.any():
+            events, length_ns = each_of(item.excess_ns, item.is_random), item.length_ns
             yield slow_times_of(
-                part, slow, events, ~its.is_slow, is_between=is_between, length_ns=length_ns
+                part, slow, events, ~item.is_slow, is_between=is_between, length_ns=length_ns
             )
 
 

@@ -40,9 +40,9 @@ def test_an_order_makes_the_same_job_again():
     order = order_of(Cause.WORK_BETWEEN_STEPS)
     one, other = make(order), make(order)
     assert one.truth == other.truth
-    for mine, its in zip(one.recording.samples, other.recording.samples, strict=True):
-        np.testing.assert_array_equal(mine.cpu, its.cpu)
-        np.testing.assert_array_equal(mine.gpu, its.gpu)
+    for mine, theirs in zip(one.recording.samples, other.recording.samples, strict=True):
+        np.testing.assert_array_equal(mine.cpu, theirs.cpu)
+        np.testing.assert_array_equal(mine.gpu, theirs.gpu)
     assert one.recording.timelines == other.recording.timelines
 
 

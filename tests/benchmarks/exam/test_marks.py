@@ -61,8 +61,8 @@ def truth_with(*planted: Planted) -> Truth:
     )
 
 
-def marks_of(*told: Told, planted: tuple[Planted, ...] = (PAUSE,)):
-    return mark(truth_with(*planted), Answer(told=told, failed_rules=()))
+def marks_of(*finding: Told, planted: tuple[Planted, ...] = (PAUSE,)):
+    return mark(truth_with(*planted), Answer(findings=finding, failed_rules=()))
 
 
 def test_a_right_answer_gets_every_mark():
@@ -106,8 +106,8 @@ def test_the_larger_of_two_faults_must_come_first():
     ],
 )
 def test_a_place_is_right_when_it_is_one_of_the_true_ones(node, device, is_right):
-    told = replace(SAID, cause="slow_worker", node=node, device=device, title="Slow")
-    assert marks_of(told, planted=(LAGGARD,))[0].is_place_right is is_right
+    finding = replace(SAID, cause="slow_worker", node=node, device=device, title="Slow")
+    assert marks_of(finding, planted=(LAGGARD,))[0].is_place_right is is_right
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_a_place_is_right_when_it_is_one_of_the_true_ones(node, device, is_right
     ],
 )
 def test_a_time_must_cover_the_pause_and_not_far_more(start_s, end_s, is_right):
-    told = replace(
+    finding = replace(
         SAID,
         start_s=None if start_s is None else START_S + start_s,
         end_s=None if end_s is None else START_S + end_s,
     )
-    assert marks_of(told)[0].is_time_right is is_right
+    assert marks_of(finding)[0].is_time_right is is_right
 
 
 def test_a_cause_that_may_be_behind_an_effect_is_listed():
     planted = replace(PAUSE, sight=Sight.EFFECT_ONLY)
-    told = replace(SAID, cause="gpu_swings", possible_causes=("io_wait", "long_pause"))
-    (got,) = marks_of(told, planted=(planted,))
+    finding = replace(SAID, cause="gpu_swings", possible_causes=("io_wait", "long_pause"))
+    (got,) = marks_of(finding, planted=(planted,))
     assert got.is_warned
     assert got.is_effect
     assert not got.is_named
@@ -141,8 +141,8 @@ def test_a_cause_that_may_be_behind_an_effect_is_listed():
 
 
 def test_the_tables_count_alarms_of_healthy_jobs_and_rules_that_broke():
-    healthy = Answer(told=(SAID,), failed_rules=("StepOutlier",))
-    low = Answer(told=(replace(SAID, share_ratio=0.04),), failed_rules=())
+    healthy = Answer(findings=(SAID,), failed_rules=("StepOutlier",))
+    low = Answer(findings=(replace(SAID, share_ratio=0.04),), failed_rules=())
     results = [
         Result(truth=truth_with(), answer=healthy, marks=()),
         Result(truth=truth_with(PAUSE), answer=low, marks=mark(truth_with(PAUSE), low)),
@@ -158,6 +158,6 @@ def test_a_first_warning_is_wrong_if_it_neither_is_a_fault_nor_lists_one():
     other = replace(SAID, cause="gpu_swings")
     listing = replace(other, possible_causes=("long_pause",))
     for first, is_wrong in ((SAID, False), (other, True), (listing, False)):
-        answer = Answer(told=(first, SAID), failed_rules=())
+        answer = Answer(findings=(first, SAID), failed_rules=())
         result = Result(truth=truth_with(PAUSE), answer=answer, marks=marks_of(first, SAID))
         assert result.has_wrong_first is is_wrong

@@ -14,7 +14,7 @@ from reportgen.results.causes import Cause
 SLOW = Case(script="ddp.py", fault="rank", right=(Cause.SLOW_WORKER,), rank=1)
 
 
-def told(cause: str, device: str | None = "node-1-1", possible: tuple[str, ...] = ()) -> Told:
+def finding(cause: str, device: str | None = "node-1-1", possible: tuple[str, ...] = ()) -> Told:
     return Told(
         rule="AnyRule",
         id="ANY-1",
@@ -34,13 +34,13 @@ def told(cause: str, device: str | None = "node-1-1", possible: tuple[str, ...] 
 @pytest.mark.parametrize(
     ("case", "loud", "verdict"),
     [
-        (SLOW, (told("slow_worker"),), "right"),
-        (SLOW, (told("slow_worker", "node-1-0"),), "wrong place"),
-        (SLOW, (told("long_start"), told("slow_worker")), "wrong first"),
-        (SLOW, (told("gpu_swings", None, ("slow_worker",)),), "right"),
+        (SLOW, (finding("slow_worker"),), "right"),
+        (SLOW, (finding("slow_worker", "node-1-0"),), "wrong place"),
+        (SLOW, (finding("long_start"), finding("slow_worker")), "wrong first"),
+        (SLOW, (finding("gpu_swings", None, ("slow_worker",)),), "right"),
         (SLOW, (), "no warning"),
         (Case(script="ddp.py"), (), "right"),
-        (Case(script="ddp.py"), (told("slow_worker"),), "false warning"),
+        (Case(script="ddp.py"), (finding("slow_worker"),), "false warning"),
     ],
 )
 def test_the_first_warning_decides(case, loud, verdict):

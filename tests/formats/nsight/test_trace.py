@@ -183,8 +183,8 @@ def test_calls_of_the_system_and_the_tracers_costs_are_slices(report: ReportTabl
 def test_allocations_are_memory_events_without_totals(report: ReportTables, tmp_path: Path) -> None:
     for at_ns, size, operation, kind in ((10, 512, 0, 2), (20, 64, 0, 1), (30, 512, 1, 2)):
         row = {"start": START_NS + at_ns, "globalPid": global_pid(PID), "deviceId": 0}
-        told = {"bytes": size, "memKind": kind, "memoryOperationType": operation}
-        report.add("CUDA_GPU_MEMORY_USAGE_EVENTS", **row, **told)
+        columns = {"bytes": size, "memKind": kind, "memoryOperationType": operation}
+        report.add("CUDA_GPU_MEMORY_USAGE_EVENTS", **row, **columns)
     trace = read(report, tmp_path)
     memory = trace.tables.memory
     assert (memory.time_ns + trace.tables.origin_ns - START_NS).tolist() == [10, 20, 30]

@@ -59,16 +59,16 @@ def test_numbers_of_speed_are_kept_in_each_form(tmp_path: Path) -> None:
         message(4, struct.pack("<f", 7.5)),
         message(6, struct.pack("<d", 7.5)),
     ]
-    told = [scalar(START_S + at, at, "loss", 0.1) for at in range(9)]
+    scalars = [scalar(START_S + at, at, "loss", 0.1) for at in range(9)]
     for at, tensor in enumerate(tensors):
         value = message(1, "mfu") + message(8, tensor)
-        told.append(
+        scalars.append(
             b"\x09"
             + struct.pack("<d", START_S + at)
             + number(2, at)
             + message(5, message(1, value))
         )
-    progress = known(read(write(tmp_path, told)).monitoring)
+    progress = known(read(write(tmp_path, scalars)).monitoring)
     assert progress.progress[0].logged["mfu"][1].tolist() == [7.5, 7.5, 7.5]
 
 
@@ -88,8 +88,8 @@ def test_damage_is_counted_without_the_name_of_the_machine(tmp_path: Path) -> No
 
 def test_large_events_are_passed_over(tmp_path: Path) -> None:
     image = message(5, message(1, message(1, "image") + message(4, bytes(3 << 20))))
-    told = events()
-    monitoring = known(read(write(tmp_path, [*told[:9], image, *told[9:]])).monitoring)
+    scalars = events()
+    monitoring = known(read(write(tmp_path, [*scalars[:9], image, *scalars[9:]])).monitoring)
     assert monitoring.progress[0].step.size == 20
 
 

@@ -15,9 +15,9 @@ def in_words(
 ) -> dict[str, Any]:
     """Return everything that was read of a file, columns as lists and codes as what they mean."""
     names, phases = list(vocabulary.names), list(vocabulary.phases)
-    told = {column: getattr(arguments, column)[events.argument] for column in NUMBER_COLUMNS}
-    told |= {"start_ns": events.start_ns, "end_ns": events.end_ns}
-    columns: dict[str, Any] = {name: column.tolist() for name, column in told.items()}
+    numbers = {column: getattr(arguments, column)[events.argument] for column in NUMBER_COLUMNS}
+    numbers |= {"start_ns": events.start_ns, "end_ns": events.end_ns}
+    columns: dict[str, Any] = {name: column.tolist() for name, column in numbers.items()}
     return columns | {
         "name": [names[code] for code in events.name],
         "phase": [phases[code] for code in events.phase],

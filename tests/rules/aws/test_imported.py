@@ -144,14 +144,14 @@ def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints
     report = import_results(read, BUILTIN_RULES)
 
     counters = {rule_id: item.counters for rule_id, item in read.results.items()}
-    triggered = {rule_id for rule_id, its in counters.items() if its.rule_triggered}
+    triggered = {rule_id for rule_id, item in counters.items() if item.rule_triggered}
     findings = [item.finding for item in report.findings]
-    assert {its.id for its in findings} == triggered
+    assert {item.id for item in findings} == triggered
     assert len(findings) == len(triggered)
-    shares = [its.measured or 0.0 for its in findings if its.severity is Severity.WARNING]
+    shares = [item.measured or 0.0 for item in findings if item.severity is Severity.WARNING]
     assert shares == sorted(shares, reverse=True)
-    for its in findings:
-        assert (its.estimate, its.symptom_of, its.attributed_ratio) == (None, (), None)
+    for item in findings:
+        assert (item.estimate, item.symptom_of, item.attributed_ratio) == (None, (), None)
     for result in report.results.values():
         assert encode(decode(encode(result), path="x.json")) == encode(result)
 

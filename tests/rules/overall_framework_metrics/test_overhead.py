@@ -50,9 +50,9 @@ def test_the_sampling_interval_is_told_with_it() -> None:
     part = node(recorded(6, 30, longer_s=0.05))
     system = system_table({"cpu0": [10.0] * 9}, start_s=START_S, interval_s=0.5)
     sampled, bare = run(RULE, replace(part, system=system)), run(RULE, part)
-    told = known(finding(sampled, "FW-4"))
-    assert told.title == "Steps whose operators were recorded take 50.0 % longer than others"
-    assert "sampled every 500 ms" in told.text
+    overhead = known(finding(sampled, "FW-4"))
+    assert overhead.title == "Steps whose operators were recorded take 50.0 % longer than others"
+    assert "sampled every 500 ms" in overhead.text
     captions = [
         item.caption for of in (sampled, bare) for item in of.exhibits if item.id == "overhead"
     ]

@@ -98,7 +98,7 @@ def test_windows_of_profiled_steps_are_named_and_not_what_lies_between(recorded,
             rows.append(("cpu_functions", "aten::add", begin + 0.1, begin + 0.6, {}))
     result = run(RULE, node_profile(spans=span_table(rows)))
 
-    told = {row["what"]: row["which_steps"] for row in rows_of(result, "recorded")}
-    assert told["operators (cpu_functions)"] == said
+    steps_of = {row["what"]: row["which_steps"] for row in rows_of(result, "recorded")}
+    assert steps_of["operators (cpu_functions)"] == said
     (text,) = (item.text for item in result.findings if item.id == "FW-3")
     assert text.startswith(f"In the recorded steps{' ' * bool(said)}{said}, aten::add ran")
