@@ -291,6 +291,16 @@ def _find(paces: Sequence[Pace], every: Sequence[Pace], above_pct: float) -> Lag
     )
 
 
+def between_each_ns(every: Sequence[Pace]) -> dict[str, float]:
+    """Return for each worker how long the time between two of its steps is in the mean."""
+    counts, steps_ns, loops_ns = (
+        sum_by_key({pace.worker: pace.step.count} for pace in every),
+        sum_by_key({pace.worker: pace.step.total_ns} for pace in every),
+        {pace.worker: pace.loop_ns for pace in every},
+    )
+    return {worker: (loops_ns[worker] - steps_ns[worker]) / n for worker, n in counts.items()}
+
+
 def _end_together(every: Sequence[Pace]) -> bool:
     """Return whether all workers take equally long for as many steps, whatever lies in these."""
     counts = sum_by_key({pace.worker: pace.step.count} for pace in every)

@@ -141,16 +141,17 @@ class SlowSteps:
 def slow_steps_of(times: StepTimes) -> SlowSteps:
     """Return the slow steps of one worker and phase, and why they are."""
     steps = times.steps
-    is_late = np.arange(steps.n_steps) >= WARM_UP_STEPS
+    place = np.arange(steps.n_steps)
     excess_ns, is_slow = excess_of(times.own_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
-    step = excess_ns, is_slow & is_late
+    step = excess_ns, is_slow & (place >= WARM_UP_STEPS)
     between = excess_of(times.rest_ns.astype(np.float64), least_ratio=LONGER_RATIO)
     events = _events(*excess_of(steps.cycle_ns.astype(np.float64)))
     rhythms = _recurrences_of(times, events, (between, step))
     in_rhythm = np.zeros(steps.n_steps, dtype=bool)
     for rhythm in rhythms:
         in_rhythm[rhythm.events.cycles] = True
-    cycle_ns, is_free = float(np.median(steps.cycle_ns)), is_late & ~in_rhythm
+    cycle_ns = float(np.median(steps.cycle_ns))
+    is_free = (place >= max(WARM_UP_STEPS, _n_warm_up(is_slow))) & ~in_rhythm
     edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
     parts = []
     for at, (excess_ns, is_slow) in enumerate((step, between)):
@@ -175,6 +176,12 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
         rhythms=rhythms,
         in_rhythm=in_rhythm,
     )
+
+
+def _n_warm_up(is_slow: Mask) -> int:
+    """Return how many of the first of (n,) steps are warm-up: most of them are slow."""
+    is_most = 2 * np.cumsum(is_slow) > np.arange(1, is_slow.size + 1)
+    return int(np.flatnonzero(is_most)[-1:].sum()) + 1
 
 
 def _stand_out(length_ns: Integers, cycle_ns: float) -> Mask:

@@ -10,8 +10,8 @@ import numpy as np
 from reportgen.arrays import Integers, Mask
 from reportgen.facts import usage
 from reportgen.facts.contrast import Contrast, contrast_of
-from reportgen.facts.intervals import Union
-from reportgen.facts.loader import NodeWaits, is_waiting
+from reportgen.facts.intervals import Union, overlap_ns
+from reportgen.facts.loader import MOSTLY_RATIO, NodeWaits, is_waiting
 from reportgen.facts.slow_steps import Events, SlowSteps
 from reportgen.facts.steps import phase_word
 from reportgen.profile import NodeProfile
@@ -66,6 +66,14 @@ class SlowTimes:
         """Return what can be saved at most, as a share of the loop, in 0-1."""
         return min(self.time_ratio, self.most_ratio)
 
+    def passes_in(self, other: SlowTimes) -> bool:
+        """Return whether most of this time passes in another one: of two, one waits for the other.
+
+        Others wait inside their steps for a worker that is late between its own.
+        """
+        shared_ns = overlap_ns(self.windows, other.windows)
+        return bool(shared_ns >= MOSTLY_RATIO * self.windows.length_ns)
+
     def is_waiting(self, waits: Sequence[NodeWaits]) -> bool:
         """Return whether some worker waits for data during most of this time."""
         edges, usual = ((some.start_ns, some.end_ns) for some in (self.windows, self.others))
@@ -91,6 +99,10 @@ def slow_times_of(
     edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
     start_ns, end_ns = edges_ns[is_between : is_between + 2]
     kept = events.where(np.sort(np.argsort(-events.excess_ns, kind="stable")[:MOST_KEPT]))
+    # A window holds what is slowest of an event: other phases may pass between its cycles.
+    run = np.cumsum(np.append(False, steps.next_ns[:-1] < steps.start_ns[1:]))
+    first = np.maximum(kept.first, np.searchsorted(run, run[kept.row]))
+    last = np.minimum(kept.last, np.searchsorted(run, run[kept.row], side="right") - 1)
     windows = Union(start_ns=start_ns[rows], end_ns=end_ns[rows])
     others = Union(start_ns=start_ns[is_usual], end_ns=end_ns[is_usual])
     some = slice(None, None, -(-others.start_ns.size // MOST_KEPT))
@@ -103,7 +115,7 @@ def slow_times_of(
         loop_ns=steps.loop_ns,
         n_slow=events.row.size,
         numbers=tuple(steps.number[kept.row].tolist()),
-        windows=Union(start_ns=start_ns[kept.first], end_ns=end_ns[kept.last]),
+        windows=Union(start_ns=start_ns[first], end_ns=end_ns[last]),
         others=Union(start_ns=others.start_ns[some], end_ns=others.end_ns[some]),
         usual_ns=float(np.median(length_ns[is_usual])),
         longest_ns=int(length_ns[rows].max()),

@@ -262,23 +262,36 @@ def group_periods(periods: Sequence[Period]) -> list[Shared]:
     """Return the rhythms of all workers, shared ones as one, the costliest first."""
     groups: list[list[Period]] = []
     for period in periods:
-        same = next((group for group in groups if _is_same(group[0], period)), None)
+        same = next((each for each in groups if any(_is_same(p, period) for p in each)), None)
         if same is None:
             groups.append(same := [])
         same.append(period)
     found = [
-        tuple(sorted(members, key=lambda item: item is not _costliest(members)))
-        for members in groups
+        tuple(sorted(members, key=lambda item: item is not _leading(members))) for members in groups
     ]
     return sorted(found, key=lambda group: (-group[0].times.cost_ratio, group[0].period_steps))
 
 
-def _costliest(members: Sequence[Period]) -> Period:
-    return max(members, key=lambda item: (item.times.cost_ratio, item.worker))
+def _leading(members: Sequence[Period]) -> Period:
+    """Return the costliest of them, or the one that it waits for."""
+    worst = max(members, key=_cost)
+    awaited = (
+        item for item in members if item.times.is_between and worst.times.passes_in(item.times)
+    )
+    return max(awaited, key=_cost, default=worst)
+
+
+def _cost(item: Period) -> tuple[float, str]:
+    return item.times.cost_ratio, item.worker
 
 
 def _is_same(one: Period, other: Period) -> bool:
-    if one.times.phase != other.times.phase or one.worker == other.worker:
+    """Return whether workers share a rhythm: its length is the same, or all pass at one time."""
+    if one.worker == other.worker:
+        return False
+    if one.times.passes_in(other.times) and other.times.passes_in(one.times):
+        return True
+    if one.times.phase != other.times.phase:
         return False
     pairs = ((one.period_steps, other.period_steps), (one.period_s, other.period_s))
     return any(abs(this - that) <= SAME_RATIO * max(this, that) for this, that in pairs)
@@ -341,7 +354,7 @@ def _finding(group: Shared, params: Params, waits: Sequence[NodeWaits]) -> resul
 def _rhythm(group: Shared) -> str:
     main = group[0]
     numbers = [str(step) for step in main.times.numbers[: MOST_NUMBERS + 1]]
-    others = [item.worker for item in group if item is not main]
+    others = list(dict.fromkeys(item.worker for item in group if item.worker != main.worker))
     is_cut = main.found > len(numbers) or len(numbers) > MOST_NUMBERS
     return write(
         RHYTHM,

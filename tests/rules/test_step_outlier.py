@@ -282,6 +282,16 @@ def test_a_worker_that_is_late_between_its_steps_is_named_and_not_those_that_wai
     assert "are followed by a long pause" in found.title
 
 
+@pytest.mark.parametrize(("first", "is_told"), [(0, False), (100, True)])
+def test_slow_steps_at_the_start_are_warm_up(first: int, is_told: bool) -> None:
+    """Unlike some of as many later ones; those in between may be as fast as the others."""
+    steps_s = [0.28] * 300
+    for place in np.random.default_rng(2).choice(np.arange(first, first + 30), 22, replace=False):
+        steps_s[place] = 1.0
+
+    assert (finding(one_after_the_other(steps_s, [0.02] * 300), "STEP-1") is not None) is is_told
+
+
 def test_long_times_between_steps_in_which_gpus_work_on_are_no_finding() -> None:
     pauses_s = [0.02] * 300
     for place in AT_RANDOM[:20]:

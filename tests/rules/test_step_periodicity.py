@@ -386,6 +386,22 @@ def test_workers_that_share_a_rhythm_are_one_finding() -> None:
     assert result.metrics["periods"] == 1
 
 
+def test_steps_that_wait_for_a_worker_that_saves_are_one_finding_with_its_pauses() -> None:
+    rows: dict[str, list[Row]] = {"algo-1-27": [], "algo-1-28": []}
+    at_s = START_S
+    for step in range(400):
+        saves_s = 1.0 if step % 40 == 0 else 0.0
+        for worker, late_s in (("algo-1-27", saves_s), ("algo-1-28", 0.0)):
+            phase = TRAIN if worker == "algo-1-27" else EVAL
+            more = {"step": step, "worker": worker}
+            rows[worker].append((phase, phase, at_s + late_s, at_s + saves_s + 0.1, more))
+        at_s += saves_s + 0.11
+    found = known(only(run(RULE, *(node_profile(rows=each) for each in rows.values()))))
+
+    assert found.title.startswith("A long pause follows every 40th training step")
+    assert "The same holds for algo-1-28." in found.text
+
+
 def test_validation_between_training_steps_is_no_pause() -> None:
     rows: list[tuple[Any, ...]] = []
     at_s = START_S

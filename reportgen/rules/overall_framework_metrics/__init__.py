@@ -9,7 +9,7 @@ from reportgen import results
 from reportgen.facts import usage
 from reportgen.facts.between_steps import waited_for_ns
 from reportgen.facts.breakdown import forward_backward_ns, shares_pct
-from reportgen.facts.paces import LaggingWorker, find_straggler
+from reportgen.facts.paces import LaggingWorker, between_each_ns, find_straggler
 from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Exhibit, Finding, Role, Where
@@ -391,7 +391,7 @@ def _validation(job: FrameworkSums) -> Finding | None:
 
 def _straggler(job: FrameworkSums) -> Finding | None:
     found = find_straggler(job.paces, above_pct=STRAGGLER_PCT)
-    if found is None or _waits_itself(found, job.between):
+    if found is None or _waits_itself(found, job):
         return None
     worker, where, message, reach = found.pace.worker, _where(job.loop), STRAGGLER, ""
     if found.is_for_a_time:
@@ -415,18 +415,20 @@ def _straggler(job: FrameworkSums) -> Finding | None:
     return replace(finding, threshold=STRAGGLER_PCT)
 
 
-def _waits_itself(found: LaggingWorker, between: Sequence[Between]) -> bool:
-    """Return whether a worker that is longer in its passes may wait there for another node.
+def _waits_itself(found: LaggingWorker, job: FrameworkSums) -> bool:
+    """Return whether a worker that is longer in its passes may wait there for another one.
 
-    A host that is ahead waits in any call. What others do between their steps is longer by as much
-    then, and its GPU looks busy, as in a collective, while theirs lack work.
+    A host that is ahead waits in any call. The time between the steps of others is longer by as
+    much then. Only a GPU of its own that lacks more work than theirs shows that they wait for it.
     """
-    of_worker = next((item for item in between if item.worker == found.pace.worker), None)
+    between_ns = between_each_ns(job.paces)
+    unused = {item.worker: item.unused_ratio for item in job.between}
     longer_ns = (found.median_ns - found.usual_ns) / 2
-    return of_worker is not None and any(
-        item.each_ns - of_worker.each_ns >= longer_ns
-        and item.unused_ratio - of_worker.unused_ratio >= usage.SHORT_FROM_RATIO
-        for item in between
+    worker = found.pace.worker
+    return any(
+        each_ns - between_ns[worker] >= longer_ns
+        and unused.get(worker, 0.0) - unused.get(other, 0.0) < usage.SHORT_FROM_RATIO
+        for other, each_ns in between_ns.items()
     )
 
 

@@ -13,7 +13,6 @@ from reportgen.facts.contrast import WorkKind
 from reportgen.facts.intervals import Union, clip, overlap_ns
 from reportgen.facts.loader import MOSTLY_RATIO
 from reportgen.facts.slow_steps import HANDFUL, LONGER_RATIO, SLOW_FROM_RATIO
-from reportgen.facts.slow_times import SlowTimes
 from reportgen.facts.step_times import N_BLOCKS, Slowdown
 from reportgen.results import Finding, Place, TimelineTrack, Track
 from reportgen.rules import contrast, kit
@@ -181,8 +180,7 @@ def _random(job: NodeSteps) -> Finding | None:
     if not costly:
         return None
     worst = max(costly, key=lambda slow: (slow.cost_ratio, slow.worker))
-    # Others wait inside their steps for one that is late between its own.
-    awaited = [slow for slow in costly if slow.is_between and _is_awaited(slow, worst)]
+    awaited = [slow for slow in costly if slow.is_between and worst.passes_in(slow)]
     worst = max(awaited, key=lambda slow: slow.cost_ratio, default=worst)
     is_late = worst.is_waiting(job.waits)
     hint = contrast.function_hint(worst.contrast.contents)
@@ -216,12 +214,6 @@ def _random(job: NodeSteps) -> Finding | None:
         function=hint.function if hint else "",
         when="in this time",
     )
-
-
-def _is_awaited(slow: SlowTimes, waiting: SlowTimes) -> bool:
-    """Return whether most slow steps of a worker pass while another one is slow between its own."""
-    shared_ns = overlap_ns(waiting.windows, slow.windows)
-    return bool(shared_ns >= MOSTLY_RATIO * waiting.windows.length_ns)
 
 
 def _mark(worker: str, workers: Sequence[str]) -> str:

@@ -282,24 +282,37 @@ def test_a_worker_that_may_wait_inside_its_longer_steps_is_no_straggler() -> Non
 
 
 @pytest.mark.parametrize(
-    ("use_pct", "step_s", "is_told"), [(98.0, 0.5, True), (50.0, 0.5, False), (50.0, 0.9, True)]
+    ("uses_pct", "step_s", "is_told"),
+    [
+        ((98.0, 98.0), 0.5, False),
+        ((50.0, 98.0), 0.5, False),
+        ((98.0, 50.0), 0.5, True),
+        ((50.0, 98.0), 0.9, True),
+    ],
 )
-def test_a_worker_whose_gpu_is_busy_while_another_node_lacks_work_waits_in_its_passes(
-    use_pct: float, step_s: float, is_told: bool
+def test_a_worker_waits_in_its_passes_while_another_one_works_between_steps(
+    uses_pct: tuple[float, float], step_s: float, is_told: bool
 ) -> None:
-    """The other one works between its steps; a host that is ahead waits in any call."""
+    """Unless its own GPU lacks work; a host that is ahead waits in any call."""
     parts = [
         replace(
             node(synchronous({f"{name}-27": forward_s}, step_s=lasts_s), name=name),
             system=system_table({"gpu0": [pct] * 40}, interval_s=1.0),
         )
         for name, forward_s, lasts_s, pct in (
-            ("algo-1", 0.2, step_s, use_pct),
-            ("algo-2", 0.6, 0.9, 98.0),
+            ("algo-1", 0.2, step_s, uses_pct[0]),
+            ("algo-2", 0.6, 0.9, uses_pct[1]),
         )
     ]
 
     assert (finding(run(RULE, *parts), "STRAG-1") is not None) is is_told
+
+
+def test_a_worker_may_wait_in_its_passes_for_one_of_its_own_node() -> None:
+    rows = synchronous({"algo-1-27": 0.2}, step_s=0.3)
+    rows += synchronous({"algo-1-28": 0.6}, step_s=0.9)
+
+    assert finding(run(RULE, node(rows)), "STRAG-1") is None
 
 
 @pytest.mark.parametrize("n_steps", [9, 10])
