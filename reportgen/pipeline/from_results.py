@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
 from reportgen.intake import AwsFolder, read_aws_folder
-from reportgen.pipeline.compose import compose
 from reportgen.pipeline.options import MadeReport, Options, Watcher, timed
 from reportgen.pipeline.products import make_page, open_products, publish
 from reportgen.profile import Clock
 from reportgen.profile.system import device_order
 from reportgen.publish import job_path_of, read_notebook
-from reportgen.report import Extent, JobHeader, Report
+from reportgen.report import Extent, JobHeader, Report, summarize
+from reportgen.report.compose import compose
 from reportgen.results import JsonValue, RuleId
 from reportgen.results.codec import encode_beside
 from reportgen.rules.aws.imported import has_gpus, judge_imported, reads_events, with_gpu_samples
@@ -92,7 +92,7 @@ def import_results(
         JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
         with_gpu_samples(results),
         contents={},
-        extent=extent,
+        summary=summarize(extent),
         nodes=nodes,
         notes=folder.notes,
     )

@@ -11,8 +11,8 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import ReportgenError
-from reportgen.pipeline.compose import data_quality
 from reportgen.profile import Clock, JobProfile, RankTrace, SourceNote
+from reportgen.report.compose import data_quality
 from sample_data.kernel_trace import FOLDER as KINETO
 from sample_data.kernel_trace import START_US
 from sample_data.nsight_report import REPORT, ReportTables, events_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.pipeline.compose import figures_of
 from reportgen.report import Figures, JobStatus, Report, Setup
+from reportgen.report.figures import figures_of
 from reportgen.rules.step_time import RULE
 from tests.comparison.builders import report_of, steps_table
 from tests.rules.kernels.builders import rank_trace
