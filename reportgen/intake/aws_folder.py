@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -12,13 +12,12 @@ from reportgen.formats.diagnostics import printable
 from reportgen.formats.sagemaker.rule_results import (
     AWS_RULES,
     FOLDERS,
-    AwsResult,
     read_aws_result,
     rule_name_of,
 )
 from reportgen.intake.one_job import several
 from reportgen.profile import Quality, SourceNote
-from reportgen.results import RuleId
+from reportgen.results import AwsResult, RuleId
 from reportgen.storage import Location, ObjectInfo, open_location
 from reportgen.units import NS_PER_S, iso_utc
 
@@ -46,15 +45,13 @@ class AwsFolder:
     notes: tuple[SourceNote, ...]
 
 
-def read_aws_folder(
-    path: str, known: Collection[RuleId], *, name: str | None = None
-) -> AwsFolder | None:
-    """Read SageMaker's rule results under a path; ``None`` when no file is named after a rule.
+def read_aws_folder(path: str, *, name: str | None = None) -> AwsFolder | None:
+    """Read SageMaker's rule results under a path; ``None`` when no file is named after its rules.
 
     Args:
         path: the folder of JSONs, ``profiler-output``, ``ProfilerReport-<digits>``,
             ``rule-output``, or the job's folder.
-        known: the rules whose results are looked for, in the order of the report.
+        name: the job's name, if not that of its folder.
 
     Raises:
         AmbiguousJobError: several folders of results lie under the path.
@@ -64,17 +61,16 @@ def read_aws_folder(
     location = open_location(path)
     objects = location.list()
     ours = {_folder(info.key) for info in objects if info.key.endswith(_OURS)}
-    named = [info for info in objects if _is_result(info, known) and _folder(info.key) not in ours]
+    named = [info for info in objects if _is_result(info) and _folder(info.key) not in ours]
     if not named:
         return None
     folder = _only_folder(path, named)
     results: dict[RuleId, AwsResult] = {}
     notes: list[SourceNote] = []
     found = {rule_name_of(info.key): info for info in named if _folder(info.key) == folder}
-    for rule_id in known:
+    for rule_id in AWS_RULES:
         if rule_id not in found:
-            if rule_id in AWS_RULES:
-                notes.append(SourceNote(text=f"{rule_id}.json is missing: that rule is left out."))
+            notes.append(SourceNote(text=f"{rule_id}.json is missing: that rule is left out."))
             continue
         read = _read(location, found[rule_id])
         if isinstance(read, AwsResult):
@@ -92,10 +88,10 @@ def read_aws_folder(
     )
 
 
-def _is_result(info: ObjectInfo, known: Collection[RuleId]) -> bool:
+def _is_result(info: ObjectInfo) -> bool:
     if not info.key.endswith(".json"):
         return False
-    return rule_name_of(info.key) in known and bool(_LEVELS.fullmatch(_folder(info.key)))
+    return rule_name_of(info.key) in AWS_RULES and bool(_LEVELS.fullmatch(_folder(info.key)))
 
 
 def _folder(key: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
 from reportgen.intake import AwsFolder, read_aws_folder
 from reportgen.pipeline.options import MadeReport, Options, Watcher, timed
-from reportgen.pipeline.products import make_page, open_products, publish
+from reportgen.pipeline.products import make_page
 from reportgen.profile import Clock
 from reportgen.profile.system import device_order
 from reportgen.publish import job_path_of, read_notebook
@@ -17,87 +18,81 @@ from reportgen.report import Extent, JobHeader, Report, summarize
 from reportgen.report.compose import compose
 from reportgen.results import JsonValue, RuleId
 from reportgen.results.codec import encode_beside
-from reportgen.rules.aws.imported import has_gpus, judge_imported, reads_events, with_gpu_samples
+from reportgen.rules.aws.imported import judge_imported
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
 from reportgen.rules.settings import checked_settings, select_rules
-from reportgen.store import load, save, saved_report
+from reportgen.store import load, saved_report
 from reportgen.units import LATEST_US, NS_PER_US, US_PER_S
 
 
-def make_from_aws(options: Options, watcher: Watcher) -> MadeReport | None:
-    """Make the report of SageMaker's rule results; ``None`` where there are none.
+def make_from_results(options: Options, watcher: Watcher) -> MadeReport | None:
+    """Make the report of results that lie where the user says; ``None`` where there are none.
 
     Raises:
         ReportgenError: they cannot be read, or what was asked for needs the data.
     """
-    rules = all_rules(options.plugins)
+    with saved_report(options.path) as saved:
+        report = _imported(options, watcher) if saved is None else _loaded(saved, options)
+        return None if report is None else make_page(report, saved, options, watcher)
+
+
+def _loaded(saved: Path, options: Options) -> Report:
+    """Return a saved report, which was made with the parameters that are asked for."""
+    check_uncut(options)
+    report = load(saved)
+    if differ(report, options.settings, plugins=options.plugins):
+        raise ConfigError(
+            f"{options.path} is a saved report, whose results have their parameters.",
+            hint=(
+                "To judge by other values, pass the job in place of the report, with the same "
+                f"options: {_command(options)}"
+            ),
+            path=options.path,
+        )
+    return report
+
+
+def _imported(options: Options, watcher: Watcher) -> Report | None:
+    """Return the report of the rule results that SageMaker wrote; ``None`` where there are none."""
     try:
-        folder = read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
+        folder = read_aws_folder(options.path, name=options.name)
     except (AmbiguousJobError, PlaceError):
         raise
     except LocationError:
         return None
     if folder is None:
         return None
-    chosen = select_rules(rules, options.rules) if options.rules else rules
     check_uncut(options)
+    if options.settings:
+        raise ConfigError(
+            "These are rule results that SageMaker computed with its own parameters; "
+            f"{next(iter(options.settings))} cannot be set any more.",
+            hint="Pass the raw profiler output of the job, or leave the parameters out.",
+        )
+    chosen = select_rules(all_rules(options.plugins), options.rules or tuple(folder.results))
     with timed(watcher, "rules") as step:
-        report = import_results(folder, chosen, settings=options.settings)
+        report = import_results(folder, chosen)
         step.text = f"imported {len(report.results)} rules of SageMaker"
-    with open_products(options, watcher) as products:
-        save(report, products.staging.results)
-        return publish(products, report)
+    return report
 
 
-def import_results(
-    folder: AwsFolder, rules: Sequence[AnyRule], *, settings: Mapping[str, object] | None = None
-) -> Report:
+def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
     """Return the report of a folder of results, in the order of ``rules``.
 
     Its files hold the five keys of SageMaker's files unchanged.
-
-    Raises:
-        ConfigError: ``settings`` name a parameter of a rule: the results are there already.
     """
-    if settings:
-        raise ConfigError(
-            "These are rule results that SageMaker computed with its own parameters; "
-            f"{next(iter(settings))} cannot be set any more.",
-            hint="Pass the raw profiler output of the job, or leave the parameters out.",
-        )
-    found, extent, nodes = folder.results, _extent(folder), _nodes(folder)
-    has_gpu = has_gpus(
-        {rule_id: item.details for rule_id, item in found.items()},
-        {rule_id: item.counters.datapoints for rule_id, item in found.items()},
-    )
-    has_events = any(
-        reads_events(rule) and found[rule.id].counters.datapoints
-        for rule in rules
-        if rule.id in found
-    )
-    results = [
-        judge_imported(
-            rule,
-            found[rule.id].counters,
-            found[rule.id].details,
-            found[rule.id].rule_parameters,
-            has_gpu=has_gpu,
-            has_events=has_events,
-        )
-        for rule in rules
-        if rule.id in found
-    ]
+    extent, nodes = _extent(folder), _nodes(folder)
     report = compose(
         JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
-        with_gpu_samples(results),
+        judge_imported(rules, folder.results),
         contents={},
         summary=summarize(extent),
         nodes=nodes,
         notes=folder.notes,
     )
     beside = {
-        rule_id: encode_beside(result, found[rule_id].raw)
+        rule_id: encode_beside(result, folder.results[rule_id].raw)
         for rule_id, result in report.results.items()
     }
     return replace(report, contents=beside)
@@ -141,29 +136,6 @@ def _nodes(folder: AwsFolder) -> tuple[str, ...]:
         metrics.append(balance.details)
     named = {node for metric in metrics if isinstance(metric, dict) for node in metric}
     return tuple(sorted(named, key=device_order))
-
-
-def make_from_results(options: Options, watcher: Watcher) -> MadeReport | None:
-    """Make the report of results that lie where the user says; ``None`` where there are none.
-
-    Raises:
-        ReportgenError: they cannot be read, or what was asked for needs the data.
-    """
-    with saved_report(options.path) as saved:
-        if saved is None:
-            return make_from_aws(options, watcher)
-        check_uncut(options)
-        report = load(saved)
-        if differ(report, options.settings, plugins=options.plugins):
-            raise ConfigError(
-                f"{options.path} is a saved report, whose results have their parameters.",
-                hint=(
-                    "To judge by other values, pass the job in place of the report, with the same "
-                    f"options: {_command(options)}"
-                ),
-                path=options.path,
-            )
-        return make_page(report, saved, options, watcher)
 
 
 def check_uncut(options: Options) -> None:

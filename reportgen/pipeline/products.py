@@ -150,15 +150,21 @@ def publish(products: Products, report: Report) -> MadeReport:
     return MadeReport(path=options.output / path, files=files, report=report)
 
 
-def make_page(report: Report, saved: Path, options: Options, watcher: Watcher) -> MadeReport:
-    """Make the page of a saved report again, into the folder around it or another one."""
+def make_page(report: Report, saved: Path | None, options: Options, watcher: Watcher) -> MadeReport:
+    """Make the page of a report whose results are there, into the folder around them or another.
+
+    ``saved`` is the folder of the results; ``None`` where they are not saved yet.
+    """
     target = options.output / store.OUTPUT_FOLDER
-    keeps_results = target.exists() and target.samefile(saved)
+    keeps_results = saved is not None and target.exists() and target.samefile(saved)
     with open_products(options, watcher, keeps_results=keeps_results) as products:
         results = products.staging.results
-        store.copy_results(saved, results)
-        if report.timeline_data is not None:
-            (results / store.TIMELINE_FILE).write_bytes(report.timeline_data)
+        if saved is None:
+            store.save(report, results)
+        else:
+            store.copy_results(saved, results)
+            if report.timeline_data is not None:
+                (results / store.TIMELINE_FILE).write_bytes(report.timeline_data)
         return publish(products, report)
 
 

@@ -4,6 +4,7 @@ from reportgen.results.causes import Cause
 from reportgen.results.exhibits import MAX_SERIES_POINTS, column, exhibit
 from reportgen.results.model import (
     About,
+    AwsResult,
     Column,
     ColumnType,
     Counters,
@@ -45,9 +46,9 @@ from reportgen.results.place import (
 
 __all__ = [
     "FIRST_PART", "LARGEST_PART", "MAX_SERIES_POINTS", "NOWHERE", "OTHERS", "About", "AtAGlance",
-    "Cause", "Choice", "Column", "ColumnType", "Counters", "DashboardPanel", "Depth", "Details",
-    "Estimate", "Evidence", "Exhibit", "ExhibitKind", "Finding", "JsonValue", "PackedColumn",
-    "PackedTable", "PartWords", "Place", "Reason", "ReasonCode", "Role", "RuleId", "RuleResult",
-    "Scalar", "Section", "Severity", "Status", "TimelineTrack", "Track", "Where", "column",
-    "exhibit", "words_for",
+    "AwsResult", "Cause", "Choice", "Column", "ColumnType", "Counters", "DashboardPanel", "Depth",
+    "Details", "Estimate", "Evidence", "Exhibit", "ExhibitKind", "Finding", "JsonValue",
+    "PackedColumn", "PackedTable", "PartWords", "Place", "Reason", "ReasonCode", "Role", "RuleId",
+    "RuleResult", "Scalar", "Section", "Severity", "Status", "TimelineTrack", "Track", "Where",
+    "column", "exhibit", "words_for",
 ]  # fmt: skip

@@ -257,6 +257,16 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AwsResult:
+    """One rule's result as SageMaker wrote it: its bytes, and the values of the five keys."""
+
+    raw: bytes
+    counters: Counters
+    details: Details
+    rule_parameters: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PackedColumn:
     """Whole numbers of one unit as text: see ``reportgen.results.packed_columns``."""
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from reportgen.formats.sagemaker.rule_results import AwsResult
 from reportgen.intake import AwsFolder
 from reportgen.pipeline.from_results import import_results
-from reportgen.results import Counters, RuleId
+from reportgen.results import AwsResult, Counters, RuleId
 from reportgen.rules.registry import BUILTIN_RULES
 
 START_S, START_US = 1_783_071_000.25, 1_783_071_000_250_000

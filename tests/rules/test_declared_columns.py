@@ -41,5 +41,5 @@ def _results(job: Path) -> Iterable[RuleResult]:
         yield from judge_all(measured, BUILTIN_RULES, params)
     reports = SHARED_DATA / "aws-reports"
     for path in sorted(reports.iterdir()) if reports.is_dir() else ():
-        folder = known(read_aws_folder(str(path), [rule.id for rule in BUILTIN_RULES], name=None))
+        folder = known(read_aws_folder(str(path)))
         yield from import_results(folder, BUILTIN_RULES).results.values()

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import msgspec
 
 from reportgen.errors import FormatError
-from reportgen.results import Counters, Details
+from reportgen.results import AwsResult, Counters, RuleId
 
 FOLDERS = ("profiler-reports", "profiler-report")
 """How SageMaker calls the folder of results: real outputs say the first, its guide the second."""
 
 _RULES = (
-    "BatchSize CPUBottleneck Dataloader GPUMemoryIncrease IOBottleneck LoadBalancing "
-    "LowGPUUtilization MaxInitializationTime OverallFrameworkMetrics OverallSystemUsage StepOutlier"
+    "OverallSystemUsage OverallFrameworkMetrics MaxInitializationTime StepOutlier "
+    "LowGPUUtilization LoadBalancing Dataloader BatchSize CPUBottleneck IOBottleneck "
+    "GPUMemoryIncrease"
 )
-AWS_RULES = frozenset(_RULES.split())
-"""SageMaker writes a file for each of them, also where a rule cannot apply."""
+AWS_RULES = tuple(map(RuleId, _RULES.split()))
+"""SageMaker writes a file for each of them, also where a rule cannot apply; in a report's order."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -29,16 +29,6 @@ class _Result(msgspec.Struct, rename="pascal"):
     violations: _Count
     details: dict[str, Any]
     datapoints: _Count
-    rule_parameters: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwsResult:
-    """One rule's result as SageMaker wrote it: its bytes, and the values of the five keys."""
-
-    raw: bytes
-    counters: Counters
-    details: Details
     rule_parameters: str
 
 

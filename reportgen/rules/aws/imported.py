@@ -8,7 +8,7 @@ from typing import Any
 
 from reportgen import results
 from reportgen.errors import ConfigError
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Severity, Status
+from reportgen.results import AwsResult, Counters, Reason, ReasonCode, RuleId, Severity, Status
 from reportgen.rules.aws.bottleneck_tables import gpu_samples
 from reportgen.rules.aws.details import mapping_of
 from reportgen.rules.aws.shown import exhibits_of_details
@@ -56,13 +56,19 @@ TRIGGERED = Message(
 
 
 def judge_imported(
-    rule: AnyRule,
-    counters: Counters,
-    details: Details,
-    rule_parameters: str,
-    *,
-    has_gpu: bool,
-    has_events: bool,
+    rules: Sequence[AnyRule], found: Mapping[RuleId, AwsResult]
+) -> tuple[results.RuleResult, ...]:
+    """Return the results of the rules that SageMaker ran, in the order of ``rules``."""
+    ran = [(rule, found[rule.id]) for rule in rules if rule.id in found]
+    has_gpu = has_gpus(found)
+    has_events = any(_reads_events(rule) and item.counters.datapoints for rule, item in ran)
+    return _with_gpu_samples(
+        [judge_one(rule, item, has_gpu=has_gpu, has_events=has_events) for rule, item in ran]
+    )
+
+
+def judge_one(
+    rule: AnyRule, found: AwsResult, *, has_gpu: bool, has_events: bool
 ) -> results.RuleResult:
     """Return the result of a rule that SageMaker ran: its five keys, drawn, and its trigger.
 
@@ -72,37 +78,44 @@ def judge_imported(
 
     Edge cases: details of another shape than the rule's make the result ``failed``.
     """
-    params, unread = parse_parameters(rule, rule_parameters)
-    lack = _lack(rule, counters, details, params, has_gpu=has_gpu, has_events=has_events)
-    lack = None if counters.rule_triggered else lack
-    known = lack.text if lack else _KNOWN.get(rule.id, "")
-    sentences = [known, "Computed by SageMaker."] if lack else ["Computed by SageMaker.", known]
-    if unread:
-        names = ", ".join(unread)
-        sentences.append(f"Its parameters {names} could not be read; the defaults are assumed.")
-    status = Status.TRIGGERED if counters.rule_triggered else Status.SKIPPED if lack else Status.OK
-    code = lack.code if lack else ReasonCode.IMPORTED
-    reason = Reason(code=code, text=write(" ".join(filter(None, sentences))))
-    shown = guarded(rule, "present", _shown, counters, details, params)
+    n_triggered = found.counters.rule_triggered
+    params, unread = parse_parameters(rule, found.rule_parameters)
+    lack = _lack(rule, found, params, has_gpu=has_gpu, has_events=has_events)
+    lack = None if n_triggered else lack
+    status = Status.TRIGGERED if n_triggered else Status.SKIPPED if lack else Status.OK
+    shown = guarded(rule, "present", _shown, found, params)
     if isinstance(shown, Failure):
-        text = write(MISSHAPEN, n=counters.rule_triggered, why=shown.text)
+        text = write(MISSHAPEN, n=n_triggered, why=shown.text)
         status, reason, shown = Status.FAILED, Reason(code=ReasonCode.ERROR, text=text), ()
+    else:
+        reason = _reason(rule, lack, unread)
     result = results.RuleResult(
         id=rule.id,
         status=status,
         reason=reason,
-        counters=counters,
-        details=details,
-        rule_parameters=rule_parameters,
+        counters=found.counters,
+        details=found.details,
+        rule_parameters=found.rule_parameters,
         params=param_values(params),
-        findings=(_trigger(rule, counters),) if status is Status.TRIGGERED else (),
+        findings=(_trigger(rule, found.counters),) if status is Status.TRIGGERED else (),
         exhibits=shown,
     )
     return with_about(result, rule)
 
 
-def _shown(counters: Counters, details: Details, params: Any) -> tuple[results.Exhibit, ...]:
-    return tuple(exhibits_of_details(counters, details, params))
+def _reason(rule: AnyRule, lack: Reason | None, unread: Sequence[str]) -> Reason:
+    """Return why a result reads as it does: what it lacks, or what is known of SageMaker's rule."""
+    known = lack.text if lack else _KNOWN.get(rule.id, "")
+    sentences = [known, "Computed by SageMaker."] if lack else ["Computed by SageMaker.", known]
+    if unread:
+        names = ", ".join(unread)
+        sentences.append(f"Its parameters {names} could not be read; the defaults are assumed.")
+    code = lack.code if lack else ReasonCode.IMPORTED
+    return Reason(code=code, text=write(" ".join(filter(None, sentences))))
+
+
+def _shown(found: AwsResult, params: Any) -> tuple[results.Exhibit, ...]:
+    return tuple(exhibits_of_details(found.counters, found.details, params))
 
 
 def _trigger(rule: AnyRule, counters: Counters) -> results.Finding:
@@ -139,7 +152,7 @@ def with_declarations(
     }
 
 
-def with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.RuleResult, ...]:
+def _with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.RuleResult, ...]:
     """Add the pie of both bottleneck rules, from the times that SageMaker's details list."""
     by_id = {item.id: item for item in found}
     cpu, io = (by_id.get(RuleId(name)) for name in _BOTTLENECK_RULES)
@@ -183,47 +196,41 @@ def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:
     return rule.params(**chosen), tuple(sorted(unread))
 
 
-def has_gpus(details: Mapping[RuleId, Details], datapoints: Mapping[RuleId, int]) -> bool:
+def has_gpus(found: Mapping[RuleId, AwsResult]) -> bool:
     """Return whether any result saw a GPU; yes where it is unknown."""
-    usage = details.get(RuleId("OverallSystemUsage"), {})
-    if "GPU" in usage:
-        return bool(usage["GPU"])
-    seen = [count for rule_id, count in datapoints.items() if rule_id in _SAMPLED_GPU_RULES]
+    usage = found.get(RuleId("OverallSystemUsage"))
+    if usage is not None and "GPU" in usage.details:
+        return bool(usage.details["GPU"])
+    seen = [item.counters.datapoints for name, item in found.items() if name in _SAMPLED_GPU_RULES]
     return any(seen) if seen else True
 
 
-def reads_events(rule: AnyRule) -> bool:
+def _reads_events(rule: AnyRule) -> bool:
     """Return whether the datapoints of a rule are framework events."""
     return Need.FRAMEWORK in rule.needs
 
 
 def _lack(
-    rule: AnyRule,
-    counters: Counters,
-    details: Details,
-    params: Any,
-    *,
-    has_gpu: bool,
-    has_events: bool,
+    rule: AnyRule, found: AwsResult, params: Any, *, has_gpu: bool, has_events: bool
 ) -> Reason | None:
     """Return why SageMaker's rule cannot have looked, or ``None`` where it did."""
     if rule.id in _GPU_RULES and not has_gpu:
         return Reason(code=ReasonCode.NO_GPU, text="The job has no GPU.")
     if rule.id == _BALANCE:
-        loads = [node.get("workloads") for node in details.values() if isinstance(node, dict)]
+        loads = [node.get("workloads") for node in found.details.values() if isinstance(node, dict)]
         if loads and all(isinstance(load, dict) and len(load) < 2 for load in loads):
             text = "Each node has one GPU: there is nothing to balance."
             return Reason(code=ReasonCode.NO_GPU, text=text)
     if rule.id == "OverallFrameworkMetrics":
-        seen = any(details.get(member) for member in _FRAMEWORK_MEMBERS)
+        seen = any(found.details.get(member) for member in _FRAMEWORK_MEMBERS)
         text = "No framework metrics were recorded."
         return None if seen else Reason(code=ReasonCode.NO_FRAMEWORK_METRICS, text=text)
-    patience = getattr(params, "patience", 0)
-    if counters.datapoints > patience:
+    patience, datapoints = getattr(params, "patience", 0), found.counters.datapoints
+    if datapoints > patience:
         never = _NEVER.get(rule.id)
         return Reason(code=ReasonCode.IMPORTED, text=never) if never else None
-    if not counters.datapoints:
+    if not datapoints:
         without = ReasonCode.NO_EVENTS if has_events else ReasonCode.NO_FRAMEWORK_METRICS
-        code = without if reads_events(rule) else ReasonCode.NOT_SAMPLED
+        code = without if _reads_events(rule) else ReasonCode.NOT_SAMPLED
         return Reason(code=code, text="It saw no data.")
-    return too_few(too_short(counters.datapoints, patience=patience))
+    return too_few(too_short(datapoints, patience=patience))

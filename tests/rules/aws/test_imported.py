@@ -9,9 +9,9 @@ import pytest
 from reportgen.formats.sagemaker.rule_results import AWS_RULES
 from reportgen.intake import read_aws_folder
 from reportgen.pipeline.from_results import import_results
-from reportgen.results import Counters, ReasonCode, RuleId, Severity, Status
+from reportgen.results import AwsResult, Counters, ReasonCode, RuleId, Severity, Status
 from reportgen.results.codec import decode, encode
-from reportgen.rules.aws.imported import has_gpus, judge_imported, parse_parameters
+from reportgen.rules.aws.imported import has_gpus, judge_one, parse_parameters
 from reportgen.rules.registry import BUILTIN_RULES
 from tests.builders import known
 from tests.shared_data import SHARED_DATA, needs_shared_data
@@ -24,8 +24,13 @@ BOX = {"p25": 1.0, "p50": 2.0, "p75": 3.0, "p95": 4.0, "upper": 5.0, "lower": 0.
 def judged(name: str, counts: tuple[int, int, int], details: Any, **more: Any) -> Any:
     triggered, violations, datapoints = counts
     counters = Counters(rule_triggered=triggered, violations=violations, datapoints=datapoints)
-    options = {"rule_parameters": "", "has_gpu": True, "has_events": True, **more}
-    return judge_imported(RULES[RuleId(name)], counters, details, **options)
+    options = {"has_gpu": True, "has_events": True, **more}
+    parameters = options.pop("rule_parameters", "")
+    return judge_one(RULES[RuleId(name)], found(counters, details, parameters), **options)
+
+
+def found(counters: Counters, details: Any, parameters: str = "") -> AwsResult:
+    return AwsResult(raw=b"", counters=counters, details=details, rule_parameters=parameters)
 
 
 def test_a_trigger_makes_the_status_even_below_the_patience() -> None:
@@ -92,12 +97,12 @@ def test_details_that_cannot_be_drawn_fail_this_rule_only() -> None:
 
 
 def test_usage_says_whether_there_is_a_gpu() -> None:
-    usage = RuleId("OverallSystemUsage")
-    assert has_gpus({usage: {"GPU": {}}}, {}) is False
-    assert has_gpus({usage: {"GPU": {"algo-1": {}}}}, {}) is True
-    assert has_gpus({}, {RuleId("LowGPUUtilization"): 0}) is False
-    assert has_gpus({}, {RuleId("LowGPUUtilization"): 5}) is True
-    assert has_gpus({}, {}) is True
+    usage, low = RuleId("OverallSystemUsage"), RuleId("LowGPUUtilization")
+    assert has_gpus({usage: found(Counters(), {"GPU": {}})}) is False
+    assert has_gpus({usage: found(Counters(), {"GPU": {"algo-1": {}}})}) is True
+    assert has_gpus({low: found(Counters(datapoints=0), {})}) is False
+    assert has_gpus({low: found(Counters(datapoints=5), {})}) is True
+    assert has_gpus({}) is True
 
 
 @pytest.mark.parametrize("rule", BUILTIN_RULES, ids=lambda rule: rule.id)
@@ -124,23 +129,23 @@ def test_impossible_shares_are_told_and_possible_ones_stay_as_they_are() -> None
     assert "a 174.0 %, others -74.0 %" in wrong.exhibit("phase_shares").caption
 
 
-@pytest.mark.parametrize("name", [rule.id for rule in BUILTIN_RULES if rule.id in AWS_RULES])
+@pytest.mark.parametrize("name", AWS_RULES)
 def test_a_trigger_is_one_finding_without_cost_or_explanation(name: str) -> None:
-    (found,) = judged(name, (3, 30, 2000), {}).findings
+    (finding,) = judged(name, (3, 30, 2000), {}).findings
 
     follows_load = name == "GPUMemoryIncrease"
     severity = Severity.INFO if follows_load else Severity.WARNING
-    assert (found.id, found.severity, found.measured) == (name, severity, 1.5)
-    assert "saw 2,000 datapoints and counted 30 violations (1.5 %). It checks " in found.text
-    assert "triggered 3 times" in found.title
-    assert (found.estimate, found.cause, found.possible_causes) == (None, "observation", ())
-    assert found.advice
+    assert (finding.id, finding.severity, finding.measured) == (name, severity, 1.5)
+    assert "saw 2,000 datapoints and counted 30 violations (1.5 %). It checks " in finding.text
+    assert "triggered 3 times" in finding.title
+    assert (finding.estimate, finding.cause, finding.possible_causes) == (None, "observation", ())
+    assert finding.advice
 
 
 @needs_shared_data
 @pytest.mark.parametrize("folder", REPORTS, ids=lambda folder: folder.name)
 def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints(folder) -> None:
-    read = known(read_aws_folder(str(folder), [rule.id for rule in BUILTIN_RULES]))
+    read = known(read_aws_folder(str(folder)))
     report = import_results(read, BUILTIN_RULES)
 
     counters = {rule_id: item.counters for rule_id, item in read.results.items()}
@@ -158,7 +163,7 @@ def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints
 
 @needs_shared_data
 def test_the_cards_at_a_glance_are_made_of_real_results() -> None:
-    read = known(read_aws_folder(str(REPORTS[-1]), [rule.id for rule in BUILTIN_RULES]))
+    read = known(read_aws_folder(str(REPORTS[-1])))
     report = import_results(read, BUILTIN_RULES)
     for rule, exhibit in (
         ("MaxInitializationTime", "phases"),
