@@ -51,12 +51,16 @@ UNEVEN = kit.Message(
     unit="Jensen-Shannon distance",
     exhibit="distances",
 )
+ITS_PROCESS, PERHAPS = (
+    "Each GPU has its training process",
+    "Without step events it is unknown whether each GPU has its training process. If so",
+)
 UNEVEN_PROCESSES = replace(
     UNEVEN,
     title="""GPUs are used unequally on {pair.node}: {pair.gpu} {pair.means_pct[0]:pct},
         {pair.other_gpu} {pair.means_pct[1]:pct}""",
-    text=f"""{UNEVEN.text} Each GPU has its training process: those that wait for another one in a
-        collective look busy, so that the one that is used least holds up the others.""",
+    text=f"""{UNEVEN.text} {{process}}: those that wait for another one in a collective look busy,
+        so that the one that is used least holds up the others.""",
     advice="""Find out what the process of the GPU that is used least does meanwhile. Give all of
         them batches and shards of equal size, and check clock, temperature and other load.""",
 )
@@ -215,10 +219,12 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
     used = [gpu.work_pct for gpu in load.gpus if gpu.is_used]
     # Possible gain if the busiest GPU only had the mean of the used GPUs' work. Where each has its
     # process, GPUs that wait for another one look busy: then the gain is what that one idles more.
-    has_processes = load.n_workers >= len(used)
-    gained = min(used, default=0.0) if has_processes else float(np.mean(used)) if used else 0.0
-    share = 1 - gained / max(used) if max(used, default=0.0) > 0 else 0.0
-    message = UNEVEN_PROCESSES if has_processes else UNEVEN
+    # Where that is unknown, it may be as much, and is no worse than it is known to be.
+    most = max(used, default=0.0)
+    by_mean, by_least = (1 - of(used) / most if most else 0.0 for of in (np.mean, np.min))
+    is_shared, is_known = 0 < load.n_workers < len(used), load.n_workers > 0
+    share = float(by_mean if is_shared else by_least)
+    message = UNEVEN if is_shared else UNEVEN_PROCESSES
     pairs = kit.concat(load.pairs for load in loads)
     beyond = [pair for pair in pairs if pair.distance > params.threshold]
     pair = f"{worst.gpu}, {worst.other_gpu}"
@@ -226,9 +232,10 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
         measured=worst.distance,
         threshold=params.threshold,
         where=kit.stretch(worst.node, pair, load.start_ns, load.end_ns),
-        severity=kit.fault_severity(share),
+        severity=kit.fault_severity(share if is_known else float(by_mean)),
         share=share,
         pair=worst,
+        process=ITS_PROCESS if is_known else PERHAPS,
         affected=part_of(len(beyond), len(pairs), "pair").capitalize(),
         places=format_places([(pair.node, f"{pair.gpu} – {pair.other_gpu}") for pair in beyond]),
     )

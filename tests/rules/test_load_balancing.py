@@ -48,9 +48,10 @@ def test_the_finding_names_the_pair_and_the_table_has_both_means() -> None:
     found = known(finding(result, "BAL-1"))
 
     assert found.severity is Severity.WARNING
-    assert found.title.endswith("gpu0 is used 90.0 %, gpu1 30.0 %")
+    assert found.title.endswith("gpu0 90.0 %, gpu1 30.0 %")
+    assert "unknown whether each GPU has its training process" in found.text
     assert "2 of 3 pairs" in found.text
-    assert known(found.estimate).share_ratio == pytest.approx(1 - 50 / 90, abs=1e-4)
+    assert known(found.estimate).share_ratio == pytest.approx(1 - 30 / 90, abs=1e-4)
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
     means = [(row["gpu_mean_pct"], row["other_mean_pct"]) for row in rows_of(result, "distances")]
     assert means == [(90.0, 30.0), (90.0, 30.0), (30.0, 30.0)]
@@ -61,7 +62,7 @@ def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     found = known(finding(result, "BAL-1"))
 
     assert result.counters == Counters(datapoints=61)
-    assert known(found.estimate).share_ratio == pytest.approx(1 / 3, abs=1e-6)
+    assert known(found.estimate).share_ratio == pytest.approx(2 / 3, abs=1e-6)
     assert run(RULE, node(gpu0=[90.0] * 60, gpu1=[30.0] * 60)).status is Status.SKIPPED
 
 
@@ -77,7 +78,7 @@ def test_a_gpu_that_stops_has_no_other_share_of_the_work_for_that(rest_pct, is_t
 
     assert (found is not None) == is_told
     if found is not None and found.estimate is not None:
-        assert found.estimate.share_ratio == pytest.approx(1 - 77.5 / 95, abs=1e-4)
+        assert found.estimate.share_ratio == pytest.approx(1 - 60 / 95, abs=1e-4)
 
 
 def test_two_equal_gpus_share_the_work() -> None:
@@ -203,9 +204,9 @@ def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
     found = known(finding(run(RULE, node(**gpus), **SMALL), "BAL-1"))
 
     assert "All 3 pairs of GPUs exceeded the threshold" in found.text  # as the table has it
-    assert found.title.endswith("gpu0 is used 90.0 %, gpu1 60.0 %")
+    assert found.title.endswith("gpu0 90.0 %, gpu1 60.0 %")
     assert found.severity is Severity.WARNING
-    assert known(found.estimate).share_ratio == pytest.approx(1 - 75 / 90, abs=1e-6)
+    assert known(found.estimate).share_ratio == pytest.approx(1 - 60 / 90, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,10 @@ def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
 def test_data_parallel_is_advised_against_only_where_it_may_be_used(n_workers, said) -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30}
     rows = [row for rank in range(n_workers) for row in step_rows([1.0], worker=f"algo-1-{rank}")]
-    assert said in known(finding(run(RULE, node(rows=rows, **gpus), **SMALL), "BAL-1")).advice
+    found = known(finding(run(RULE, node(rows=rows, **gpus), **SMALL), "BAL-1"))
+
+    assert said in found.advice
+    assert known(found.estimate).share_ratio == pytest.approx(n_workers / 3, abs=1e-4)
 
 
 def test_gpus_with_a_process_each_may_gain_what_the_idlest_idles_more() -> None:
