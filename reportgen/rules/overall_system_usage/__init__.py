@@ -18,11 +18,7 @@ from reportgen.rules.aws.aws_overall_system_usage import (
 )
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
-from reportgen.rules.overall_system_usage.measure import (
-    NodeUsage,
-    SampledTime,
-    measure,
-)
+from reportgen.rules.overall_system_usage.measure import NodeUsage, SampledTime, measure
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
 from reportgen.text import join_names
 from reportgen.units import NS_PER_S
@@ -78,18 +74,13 @@ class Absence:
 
 def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
     """Write down the statistics of every node and read them."""
-    details = details_of(
-        {
-            node.node: {quantity: usage.statistics for quantity, usage in node.usages.items()}
-            for node in nodes
-        }
-    )
+    details = details_of({node.node: node.statistics for node in nodes})
     n_ticks = sum(node.n_ticks for node in nodes)
     n_samples = max((node.n_cpu_samples for node in nodes), default=0)
     lows: dict[tuple[str, str], float] = {
-        (node.node, quantity.value): round(usage.statistics["p5"], DECIMALS)
+        (node.node, quantity.value): round(statistics["p5"], DECIMALS)
         for node in nodes
-        for quantity, usage in node.usages.items()
+        for quantity, statistics in node.statistics.items()
     }
     rows, totals = usage_rows(details, lows), totals_of(nodes)
     recordings = {node.node: node.recording for node in nodes if node.recording}
@@ -114,10 +105,10 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
         ("host_memory", Quantity.HOST_MEMORY, "pct", ("max",)),
         ("network", Quantity.NETWORK, "bytes_per_s", ("mean", "max")),
     ):
-        usages = [usage for node in nodes if (usage := node.usages.get(quantity))]
-        for statistic in statistics if usages else ():
+        known = [of_node for node in nodes if (of_node := node.statistics.get(quantity))]
+        for statistic in statistics if known else ():
             join = max if statistic == "max" else fmean
-            value = join([usage.statistics[statistic] for usage in usages])
+            value = join([of_node[statistic] for of_node in known])
             found[f"{name}_{statistic}_{unit}"] = round(value, 4)
     waiting = [cores for node in nodes if (cores := node.waiting_cores) is not None]
     if waiting:  # one reader keeps one core waiting, however many there are

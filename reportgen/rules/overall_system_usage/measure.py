@@ -21,7 +21,7 @@ from reportgen.rules.kit import col, derived, merge, merged, row
 HALF_PCT = 50.0
 """Samples at zero and samples below half of the utilization are counted."""
 CORES = "all cores"
-OWN_STATISTICS = {"p5": 5.0}
+EACH_GPU = "gpus"
 
 _KINDS: Mapping[Quantity, tuple[SeriesKind, ...]] = {
     Quantity.NETWORK: (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM),
@@ -43,14 +43,6 @@ FLOWS: Mapping[str, Mapping[SeriesKind, str]] = {
     "disk_operations": {SeriesKind.IOPS: "operations"},
 }
 """Rates that have a curve for each direction, by the chart that they share."""
-
-
-@row
-class Usage:
-    """One resource of one node: ``STATISTICS`` and the mean, and its curve over time."""
-
-    statistics: Mapping[str, float]
-    curve: TimeBuckets
 
 
 @row
@@ -113,16 +105,18 @@ class SampledTime:
 class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
-    ``waiting_cores``: how many wait for I/O on average, from its first to its last work.
+    Attributes:
+        statistics: of each resource ``STATISTICS``, the 5th percentile and the mean.
+        waiting_cores: how many wait for I/O on average, from its first to its last work.
+        lines: the curves of each resource of the node, of ``EACH_GPU`` and of ``FLOWS``.
     """
 
     node: str
     n_ticks: int
     n_cpu_samples: int
-    usages: Mapping[Quantity, Usage]
+    statistics: Mapping[Quantity, Mapping[str, float]]
     waiting_cores: float | None
-    gpus: tuple[Line, ...]
-    flows: Mapping[str, tuple[Line, ...]]
+    lines: Mapping[str, tuple[Line, ...]]
     devices: tuple[DeviceCounts, ...]
     recording: SampledTime | None
 
@@ -130,7 +124,8 @@ class NodeUsage:
 def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
     """Measure a node; resources without samples are left out."""
     system, gpus = part.system, SeriesKind.GPU_UTILIZATION
-    usages = {}
+    statistics = {}
+    lines = {EACH_GPU: _lines(part, zip(system.names(gpus), system.each(gpus), strict=True))}
     for quantity, kinds in _KINDS.items():
         if quantity is Quantity.NETWORK:
             values = samples.sum_of(system, *kinds)
@@ -139,20 +134,18 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
         else:
             values = samples.mean_of(system, *kinds)
         if not np.isnan(values).all():
-            usages[quantity] = _usage(system, values)
+            statistics[quantity] = _statistics(values)
+            lines[quantity] = _lines(part, [("", values)])
+    for name, ways in FLOWS.items():
+        columns = ((way, samples.sum_of(system, kind)) for kind, way in ways.items())
+        lines[name] = _lines(part, columns)
     return NodeUsage(
         node=part.node,
         n_ticks=system.n_ticks,
         n_cpu_samples=samples.present_values(cores_mean_pct(system)).size,
-        usages=usages,
+        statistics=statistics,
         waiting_cores=_waiting_cores(system),
-        gpus=tuple(_lines(part, zip(system.names(gpus), system.each(gpus), strict=True))),
-        flows={
-            name: tuple(
-                _lines(part, ((way, samples.sum_of(system, kind)) for kind, way in kinds.items()))
-            )
-            for name, kinds in FLOWS.items()
-        },
+        lines=lines,
         devices=tuple(_devices(part)),
         recording=_recording(system) if system.n_ticks else None,
     )
@@ -164,23 +157,25 @@ def _waiting_cores(system: SystemTable) -> float | None:
     return None if mean_pct is None else mean_pct / 100
 
 
-def _lines(part: NodeProfile, columns: Iterable[tuple[str, Floats]]) -> Iterator[Line]:
-    for name, values in columns:
-        if not np.isnan(values).all():
-            curve, mean = _curve(part.system, values), float(np.nanmean(values))
-            yield Line(node=part.node, device=name, mean=mean, curve=curve)
+def _lines(part: NodeProfile, columns: Iterable[tuple[str, Floats]]) -> tuple[Line, ...]:
+    tick_ns, width_ns = part.system.tick_ns, part.system.interval_ns or 1
+    return tuple(
+        Line(
+            node=part.node,
+            device=name,
+            mean=float(np.nanmean(values)),
+            curve=bucket_by_time(tick_ns, values, least_width_ns=width_ns),
+        )
+        for name, values in columns
+        if not np.isnan(values).all()
+    )
 
 
-def _usage(system: SystemTable, values: Floats) -> Usage:
+def _statistics(values: Floats) -> dict[str, float]:
     present = samples.present_values(values)
-    points = STATISTICS | OWN_STATISTICS
+    points = STATISTICS | {"p5": 5.0}
     levels = percentiles(present, tuple(points.values())).tolist()
-    statistics = dict(zip(points, levels, strict=True)) | {"mean": float(present.mean())}
-    return Usage(statistics=statistics, curve=_curve(system, values))
-
-
-def _curve(system: SystemTable, values: Floats) -> TimeBuckets:
-    return bucket_by_time(system.tick_ns, values, least_width_ns=system.interval_ns or 1)
+    return dict(zip(points, levels, strict=True)) | {"mean": float(present.mean())}
 
 
 def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:

@@ -16,6 +16,7 @@ from reportgen.rules.aws.aws_overall_system_usage import Quantity
 from reportgen.rules.kit import MOST_LINES, floats, histogram, merge, ranking, sum_by_key, table
 from reportgen.rules.overall_system_usage.measure import (
     CORES,
+    EACH_GPU,
     DeviceCounts,
     Line,
     NodeUsage,
@@ -31,17 +32,16 @@ CELLS_OF_ALL_ROWS = 48_000
 """A heat map's cells per device, and of all together: 512 GPUs have 93 each."""
 
 _CURVES = (
-    (Quantity.GPU, "gpu", "GPU utilization over time", Role.GPU),
-    (Quantity.CPU, "cpu", "CPU utilization over time, mean of the cores", Role.CPU),
-    (Quantity.GPU_MEMORY, "gpu_memory", "GPU memory activity over time", Role.GPU_MEMORY),
-    (Quantity.IO_WAIT, "io_wait", "I/O wait over time, mean of the cores", Role.IO),
-    (Quantity.HOST_MEMORY, "host_memory", "Host memory over time", Role.MEMORY),
+    (Quantity.GPU, "gpu", "GPU utilization over time", Role.GPU, "%"),
+    (Quantity.CPU, "cpu", "CPU utilization over time, mean of the cores", Role.CPU, "%"),
+    (Quantity.GPU_MEMORY, "gpu_memory", "GPU memory activity over time", Role.GPU_MEMORY, "%"),
+    (Quantity.IO_WAIT, "io_wait", "I/O wait over time, mean of the cores", Role.IO, "%"),
+    (Quantity.HOST_MEMORY, "host_memory", "Host memory over time", Role.MEMORY, "%"),
+    ("network", "network", "Network traffic over time", Role.NETWORK, "bytes/s"),
+    ("disk", "disk", "Disk traffic over time", Role.IO, "bytes/s"),
+    ("disk_operations", "disk_operations", "Disk operations over time", Role.IO, "1/s"),
 )
-_FLOWS = (
-    ("network", "Network traffic over time", Role.NETWORK, "bytes/s"),
-    ("disk", "Disk traffic over time", Role.IO, "bytes/s"),
-    ("disk_operations", "Disk operations over time", Role.IO, "1/s"),
-)
+"""Which lines are a chart, and its name, title, role and unit."""
 _DEVICE = {Role.GPU: "GPU", Role.CPU: "CPU core"}
 _ACTIVE = {
     Role.GPU: (
@@ -71,17 +71,12 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
     for role, total in totals.items():
         if total.job.n_samples:
             yield _active(role, total)
-    gpus, n_nodes = [line for node in nodes for line in node.gpus], len(nodes)
-    for quantity, name, title, role in _CURVES:
-        lines = gpus if quantity is Quantity.GPU and len(gpus) <= MOST_LINES else []
-        lines = lines or _node_lines(nodes, quantity)
-        if lines:
-            yield _band(f"{name}_over_time", lines, n_nodes, title=title, role=role)
-    for name, title, role, unit in _FLOWS:
-        lines = [line for node in nodes for line in node.flows[name]]
-        if lines:
-            yield _band(f"{name}_over_time", lines, n_nodes, title=title, role=role, unit=unit)
-    lines = gpus or _node_lines(nodes, Quantity.CPU)
+    gpus, n_nodes = _lines(nodes, EACH_GPU), len(nodes)
+    for name, chart, title, role, unit in _CURVES:
+        is_each = name == Quantity.GPU and 0 < len(gpus) <= MOST_LINES
+        if lines := gpus if is_each else _lines(nodes, name):
+            yield _band(f"{chart}_over_time", lines, n_nodes, title=title, role=role, unit=unit)
+    lines = gpus or _lines(nodes, Quantity.CPU)
     if len(lines) > 1:
         role = Role.GPU if gpus else Role.CPU
         what = "GPU" if gpus else "node"
@@ -126,12 +121,8 @@ def _active(role: Role, total: DeviceCounts) -> Exhibit:
     )
 
 
-def _node_lines(nodes: Sequence[NodeUsage], quantity: Quantity) -> list[Line]:
-    return [
-        Line(node=node.node, device="", mean=usage.statistics["mean"], curve=usage.curve)
-        for node in nodes
-        if (usage := node.usages.get(quantity))
-    ]
+def _lines(nodes: Sequence[NodeUsage], name: str) -> list[Line]:
+    return [line for node in nodes for line in node.lines.get(name, ())]
 
 
 def _band(
@@ -141,7 +132,7 @@ def _band(
     *,
     title: str,
     role: Role,
-    unit: str = "%",
+    unit: str,
 ) -> Exhibit:
     digits = 0 if unit == "bytes/s" else 2
     shown = _extremes(lines)
