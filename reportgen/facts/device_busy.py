@@ -91,6 +91,12 @@ def headline(windows: tuple[Window, ...]) -> Window:
     return windows[-1]
 
 
+def gpu_time_ns(trace: RankTrace) -> int:
+    """Return the time from the first to the last GPU operation, added up over the devices."""
+    windows = windows_of(trace)
+    return windows[0].length_ns * np.unique(trace.gpu_ops.device).size if windows else 0
+
+
 # Launches, clocks and names; ``NONE`` is the last of a table, as in counting from the end
 
 

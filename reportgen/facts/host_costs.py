@@ -160,11 +160,13 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     gaps = idle.gaps_in(trace, unions, track.window)
     late_ns = idle.causes_of(trace, gaps)
     stops = _stops(trace, track, gaps, late_ns, first_use)
-    is_sync = _synchronizes(trace, track)
+    is_named = rows_named(trace, trace.calls.name, device_busy.SYNC_CALL.search)[track.waits]
+    is_small = trace.gpu_ops.bytes < replay.LEAST_COPY_BYTES
+    is_read_back = is_small & (trace.gpu_ops.kind == GpuKind.MEMCPY)
+    is_sync = is_named | replay.waits_of(trace, track, is_read_back)
     ends_ns = np.array([(item.start_ns, item.end_ns) for item in stops], dtype=np.int64)
     stopped = union_of(*(ends_ns.reshape(-1, 2) - trace.origin_ns).T)
     small, n_small = _small(trace, track)
-    assert small.spared is not None
     row = longest_of(clip(small.spared, track.window.start_ns, track.window.end_ns))
     spared = [Change(spared=when) for when in (loader, first_use, stopped)]
     pinned = replay.from_pinned(trace, track)
@@ -218,13 +220,6 @@ def _as_once(trace: RankTrace, when: Union) -> Once | None:
         end_ns=trace.origin_ns + int(when.end_ns[-1]),
         length_ns=when.length_ns,
     )
-
-
-def _synchronizes(trace: RankTrace, track: ReplayedRank) -> Mask:
-    ops = trace.gpu_ops
-    is_named = rows_named(trace, trace.calls.name, device_busy.SYNC_CALL.search)[track.waits]
-    is_read_back = (ops.bytes < replay.LEAST_COPY_BYTES) & (ops.kind == GpuKind.MEMCPY)
-    return np.asarray(is_named | replay.waits_of(trace, track, is_read_back))
 
 
 def _turnaround_ns(

@@ -23,7 +23,7 @@ from reportgen.facts.kernel_names import Precision, of_type, read_computing, sho
 from reportgen.facts.operator_flops import Inputs, OperatorWork, WorkClass, has_formula, work_of
 from reportgen.facts.operators import launching_operators, slices_around, slices_open_at
 from reportgen.facts.traced_steps import step_rows
-from reportgen.merging import joint_codes, sums_by_code
+from reportgen.merging import joint_codes, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
@@ -106,10 +106,10 @@ class OperatorSums:
         n_again: calls inside the recorded steps that an activation checkpoint computes again.
     """
 
-    n_calls: int = 0
-    time_ns: int = 0
-    n_in_steps: int = 0
-    n_again: int = 0
+    n_calls: int
+    time_ns: int
+    n_in_steps: int
+    n_again: int
 
     def __add__(self, other: OperatorSums) -> OperatorSums:
         """Return the sums of both."""
@@ -141,10 +141,8 @@ def operator_work(trace: RankTrace, more_names: str | None) -> Mapping[OperatorK
         np.bincount(code[is_in_step & ~is_again], minlength=len(keys)),
         np.bincount(code[is_in_step & is_again], minlength=len(keys)),
     )
-    found: dict[OperatorKey, OperatorSums] = {}
-    for key, *one in zip(keys, *(column.tolist() for column in sums), strict=True):
-        found[key] = found.get(key, OperatorSums()) + OperatorSums(*one)
-    return found
+    columns = (column.tolist() for column in sums)
+    return sum_by_key({key: OperatorSums(*one)} for key, *one in zip(keys, *columns, strict=True))
 
 
 def _operators(trace: RankTrace, rows: Rows) -> tuple[Rows, Rows]:

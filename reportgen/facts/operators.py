@@ -13,7 +13,7 @@ from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows, rows_named
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
 from reportgen.facts.kernel_names import KernelFormat, Precision
-from reportgen.merging import joint_codes, rows_by_code, sums_by_code
+from reportgen.merging import joint_codes, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, SliceKind, Times
@@ -117,11 +117,11 @@ def precisions_by_inputs(trace: RankTrace, more_names: str | None) -> dict[Preci
     code = joint_codes(name, input_type)
     _, first = np.unique(code, return_index=True)
     spent_ns = sums_by_code(code, ops.duration_ns[rows], first.size)
-    found: dict[Precision, int] = {}
-    for at, ns in zip(first.tolist(), spent_ns.tolist(), strict=True):
-        kind = trace.input_types[input_type[at]] if input_type[at] != NONE else ""
-        precision = kernel_names.by_input(trace.names[name[at]], kind)
-        found[precision] = found.get(precision, 0) + ns
+    kinds = (*trace.input_types, "")  # ``NONE`` is the last
+    found = sum_by_key(
+        {kernel_names.by_input(trace.names[name[at]], kinds[input_type[at]]): ns}
+        for at, ns in zip(first.tolist(), spent_ns.tolist(), strict=True)
+    )
     found.pop(Precision.UNKNOWN, None)
     return found
 

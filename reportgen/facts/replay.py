@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,14 +95,13 @@ class Change:
 
     Attributes:
         spared: when the host does what it need not do.
-        is_free: (m,) which waits of the track cost nothing any more, ``None`` for none.
-        length_ns: (n,) how long each operation of the track keeps the device busy, ``None`` for
-            as long as it did.
+        is_free: (m,) which waits of the track cost nothing any more.
+        length_ns: (n,) how long each operation of the track keeps the device busy at most.
     """
 
-    spared: Union | None = None
-    is_free: Mask | None = None
-    length_ns: Times | None = None
+    spared: Union = NOTHING
+    is_free: Mask | np.bool_ = np.False_
+    length_ns: Times | int = -NEVER
 
 
 @fact
@@ -145,8 +145,7 @@ def track_of(trace: RankTrace) -> ReplayedRank | None:
         rest_ns=high_ns - np.where(is_known, np.maximum(low_ns, op_end_ns), low_ns),
         runs=_runs(base_ns, for_op, high_ns),
     )
-    is_free = np.zeros(waits.shape, dtype=bool)
-    return replace(track, done_ns=_end_ns(track, NOTHING, is_free=is_free, length_ns=length_ns))
+    return replace(track, done_ns=_end_ns(track, Change()))
 
 
 def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> LaunchRuns:
@@ -243,21 +242,18 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
 
 def won_ns(track: ReplayedRank, changes: Sequence[Change]) -> int:
     """Return by how much the window of a rank becomes shorter with all changes, 0 or more."""
-    spared = join((NOTHING, *(item.spared for item in changes if item.spared is not None)))
-    is_free = np.zeros(track.waits.shape, dtype=bool)
-    length_ns = track.length_ns
-    for change in changes:
-        if change.is_free is not None:
-            is_free = is_free | change.is_free
-        if change.length_ns is not None:
-            length_ns = np.minimum(length_ns, change.length_ns)
-    if not (spared.length_ns or is_free.any() or (length_ns < track.length_ns).any()):
+    every = Change(
+        spared=join([change.spared for change in changes]),
+        is_free=reduce(np.logical_or, [change.is_free for change in changes]),
+        length_ns=reduce(np.minimum, [change.length_ns for change in changes]),
+    )
+    is_shorter = np.any(every.length_ns < track.length_ns)
+    if not (every.spared.length_ns or np.any(every.is_free) or is_shorter):
         return 0
-    end_ns = _end_ns(track, spared, is_free=is_free, length_ns=length_ns)
-    return min(max(track.done_ns - end_ns, 0), track.window.length_ns)
+    return min(max(track.done_ns - _end_ns(track, every), 0), track.window.length_ns)
 
 
-def _end_ns(track: ReplayedRank, spared: Union, *, is_free: Mask, length_ns: Times) -> int:
+def _end_ns(track: ReplayedRank, change: Change) -> int:
     """Return when a rank is done that is spared some work and some waits.
 
     Between two waits of the host the device is done with an operation after it was ready for the
@@ -268,8 +264,10 @@ def _end_ns(track: ReplayedRank, spared: Union, *, is_free: Mask, length_ns: Tim
     def sooner(at_ns: Times) -> Times:
         """Return when the host is there if it never waits less."""
         low_ns = np.array([track.window.start_ns])
-        return at_ns - covered_each(spared, low_ns, np.maximum(at_ns, low_ns))
+        return at_ns - covered_each(change.spared, low_ns, np.maximum(at_ns, low_ns))
 
+    length_ns = np.minimum(track.length_ns, change.length_ns)
+    is_free = np.broadcast_to(change.is_free, track.waits.shape)
     runs, work_ns = track.runs, np.cumsum(track.gap_ns + length_ns)
     ready_ns = sooner(track.base_ns) + track.delay_ns + length_ns - work_ns
     ready_ns[track.base_ns == NEVER] = NEVER

@@ -15,7 +15,7 @@ from reportgen.facts.distributions import bin_together
 from reportgen.facts.intervals import union_by_code_ns
 from reportgen.merging import joint_codes, merge_by, rows_between, sum_of_known
 from reportgen.profile import RankTrace, SpanTable
-from reportgen.profile.trace_tables import NONE, Codes, SliceKind, Times
+from reportgen.profile.trace_tables import NONE, HostSlices, SliceKind, Times
 from reportgen.results import Choice, Exhibit, Place, Role, RuleId, Section
 from reportgen.rules.base import About, Need, NoParams, Outcome, Part, Rule
 from reportgen.rules.kit import col, concat, derived, histogram, left_out, merged, row, table
@@ -75,22 +75,25 @@ def measure(part: Part, _params: NoParams) -> tuple[Annotation, ...]:
 
 def _of_events(spans: SpanTable) -> tuple[Annotation, ...]:
     spans = spans.where(spans.in_phases((_PHASE,)))
-    thread = joint_codes(spans.worker, spans.tid)
+    thread, every = joint_codes(spans.worker, spans.tid), np.arange(spans.n_spans)
     return tuple(
-        Annotation(name=name, duration_ns=np.sort(spans.duration_ns[outer]), gpu_ns=None)
-        for name, rows in _grouped(spans.names, spans.name)
-        for outer in [rows[outermost(spans.start_ns[rows], spans.end_ns[rows], thread[rows])]]
+        Annotation(name=name, duration_ns=np.sort(spans.duration_ns[rows]), gpu_ns=None)
+        for name, rows in _outermost_by_name(spans, spans.names, thread, every)
     )
 
 
-def _grouped(names: Sequence[str], codes: Codes) -> Iterator[tuple[str, Rows]]:
-    """Yield each name without its number and the rows of it, but for those of frameworks."""
+def _outermost_by_name(
+    ranges: SpanTable | HostSlices, names: Sequence[str], thread: NDArray[np.integer], rows: Rows
+) -> Iterator[tuple[str, Rows]]:
+    """Yield each name without its number and its outermost ranges, but for those of frameworks."""
     groups: dict[str, list[int]] = {}
-    for code in np.unique(codes).tolist():
+    for code in np.unique(ranges.name[rows]).tolist():
         if not _INTERNAL.match(names[code]):
             groups.setdefault(group_of(names[code]), []).append(code)
     for name, members in sorted(groups.items()):
-        yield name, np.flatnonzero(np.isin(codes, members))
+        named = rows[np.isin(ranges.name[rows], members)]
+        at = outermost(ranges.start_ns[named], ranges.end_ns[named], thread[named])
+        yield name, named[at]
 
 
 def outermost(start_ns: Times, end_ns: Times, thread: NDArray[np.integer]) -> Rows:
@@ -122,11 +125,7 @@ def _of_trace(trace: RankTrace) -> tuple[Annotation, ...]:
             duration_ns=np.sort(slices.duration_ns[outer]),
             gpu_ns=_gpu_ns(trace, outer, launches, launched_ns[launches]),
         )
-        for name, places in _grouped(trace.names, slices.name[rows])
-        for named in [rows[places]]
-        for outer in [
-            named[outermost(slices.start_ns[named], slices.end_ns[named], slices.thread[named])]
-        ]
+        for name, outer in _outermost_by_name(slices, trace.names, slices.thread, rows)
     )
 
 

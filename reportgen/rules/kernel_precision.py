@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.device_busy import windows_of
+from reportgen.facts.device_busy import gpu_time_ns
 from reportgen.facts.kernel_names import KernelFormat, Precision, short_name
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.facts.operators import kernel_readings, precisions_by_inputs
@@ -116,12 +116,13 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
     if graph_loss(trace):
         return RankPrecision(lost=(trace.node,))
-    windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
+    readings = kernel_readings(trace, params.communication_names)
     kernels = trace.gpu_ops.kind == GpuKind.KERNEL
     codes, place = distinct_codes(trace.gpu_ops.name[kernels])
     spent_ns = sums_by_code(place, trace.gpu_ops.duration_ns[kernels], codes.size).tolist()
     times_ns = {trace.names[code]: ns for code, ns in zip(codes.tolist(), spent_ns, strict=True)}
-    n_devices = np.unique(trace.gpu_ops.device).size
+    used = np.unique(trace.gpu_ops.device).tolist()
+    versions = [item.compute_capability for item in trace.devices if item.id in used]
     is_amd = any(name.startswith(("hip", "roc")) for name in trace.versions)
     return RankPrecision(
         n_ops=trace.gpu_ops.start_ns.size,
@@ -135,17 +136,11 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
             for name, reading in readings.items()
             if reading == _ORDINARY and _MATRIX.search(short_name(name))
         ),
-        window_ns=windows[0].length_ns * n_devices if windows else 0,
+        window_ns=gpu_time_ns(trace),
         # AMD's numbers mean something else.
-        capability=None if is_amd else _capability(trace),
+        capability=None if is_amd else min(map(float, filter(None, versions)), default=None),
         is_amd=is_amd,
     )
-
-
-def _capability(trace: RankTrace) -> float | None:
-    used = np.unique(trace.gpu_ops.device).tolist()
-    known = [item.compute_capability for item in trace.devices if item.id in used]
-    return min((float(number) for number in known if number is not None), default=None)
 
 
 def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:

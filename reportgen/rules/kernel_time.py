@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Integers
 from reportgen.facts import operators
-from reportgen.facts.device_busy import rows_named, windows_of
+from reportgen.facts.device_busy import gpu_time_ns, rows_named
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
 from reportgen.facts.kernel_names import KernelFormat, Precision, short_names
 from reportgen.facts.operators import DurationRow, Durations
@@ -111,12 +111,9 @@ class Params:
     communication_names: str | None = kit.communication_names()
 
 
-_Said = TypeVar("_Said", str, KernelFormat)
-
-
-def _first(ranks: Sequence[Mapping[str, _Said]]) -> dict[str, _Said]:
+def _first(ranks: Sequence[dict[str, object]]) -> dict[str, object]:
     """Return what the first rank that knows a name says of it."""
-    return {name: item for rank in reversed(ranks) for name, item in rank.items()}
+    return dict(ChainMap(*ranks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +155,6 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
     # Of a call that launches many kernels, as that of a graph does, each bears its part.
     call_ns[is_launched] = trace.calls.duration_ns[launch] / np.bincount(launch)[launch]
     is_tiny = is_launched & (ops.duration_ns < TINY_NS) & (ops.duration_ns < call_ns)
-    windows, n_devices = windows_of(trace), np.unique(ops.device).size
     readings = operators.kernel_readings(trace, params.communication_names)
     launched_by = operators.launching_operators(trace)
     return RankKernels(
@@ -168,7 +164,7 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         readings=readings,
         callers=_callers(trace, launched_by),
         files={name: file for name, file in trace.written_in.items() if name in readings},
-        profile_ns=windows[0].length_ns * n_devices if windows else 0,
+        profile_ns=gpu_time_ns(trace),
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
         costs=tuple(filter(None, (host_costs(trace),))),

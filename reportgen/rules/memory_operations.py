@@ -147,7 +147,7 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
         costs=tuple(filter(None, (host_costs(trace),))),
         n_ops=ops.start_ns.size,
         rows=_copies(trace),
-        window_ns=windows[0].length_ns * len(devices),
+        window_ns=device_busy.gpu_time_ns(trace),
         headlines=(window,) * len(devices),
         exposed_ns=sum(time.busy_ns - time.kernel_ns for time in times),
         hideable_ns=sum(time.busy_ns - time.memory_ns for time in times),

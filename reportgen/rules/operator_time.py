@@ -121,13 +121,16 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
         return dict(zip(names, sums_by_code(place, time_ns, len(names)).tolist(), strict=True))
 
     each_self_ns, waits_ns = _self_ns(trace, rows)
+    launching, launched_ns = operators.launching_operators(trace), trace.gpu_ops.duration_ns
+    # ``NONE`` is the last.
+    launched_ns = sums_by_code(launching, launched_ns, slices.start_ns.size + 1)
     return RankOperators(
         durations=operators.durations_by_key(
             [(text,) for text in names], place, slices.duration_ns[rows]
         ),
         self_ns=by_name(each_self_ns),
         wait_ns=by_name(waits_ns),
-        gpu_ns=by_name(_launched_ns(trace)[rows]),
+        gpu_ns=by_name(launched_ns[rows]),
         modules=module_times(trace),
     )
 
@@ -151,13 +154,6 @@ def _self_ns(trace: RankTrace, rows: Integers) -> tuple[Times, Times]:
         inner = np.flatnonzero(nesting.parent != NONE)
         waits_ns[here] = waited_ns - sums_by_code(nesting.parent[inner], waited_ns[inner], at.size)
     return found_ns, np.clip(waits_ns, 0, found_ns)
-
-
-def _launched_ns(trace: RankTrace) -> Times:
-    ops = trace.gpu_ops
-    operator = operators.launching_operators(trace)
-    is_known = operator != NONE
-    return sums_by_code(operator[is_known], ops.duration_ns[is_known], trace.slices.start_ns.size)
 
 
 def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:

@@ -335,9 +335,8 @@ def _metrics(
 def _ratios(use: Sequence[tables.Utilization]) -> dict[str, float | int | None]:
     """Return MFU and HFU of a job on one kind of GPU, by the sizes of inputs if they say it."""
     is_one = len({row.gpu for row in use}) == 1
-    shares = {"mfu_ratio": use[0].mfu_pct, "hfu_ratio": use[0].hfu_pct} if is_one else {}
-    empty: dict[str, float | int | None] = {"mfu_ratio": None, "hfu_ratio": None}
-    return empty | {name: pct / 100 for name, pct in shares.items() if pct is not None}
+    mfu_pct, hfu_pct = (use[0].mfu_pct, use[0].hfu_pct) if is_one else (None, None)
+    return {"mfu_ratio": mfu_pct and mfu_pct / 100, "hfu_ratio": hfu_pct and hfu_pct / 100}
 
 
 RULE = Rule(

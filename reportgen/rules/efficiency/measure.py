@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts.device_busy import rows_named, windows_of
+from reportgen.facts.device_busy import gpu_time_ns, rows_named
 from reportgen.facts.host_costs import is_compiled
 from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.operator_flops import WorkClass
@@ -62,7 +62,7 @@ class RankWork:
 def measure(trace: RankTrace, params: Params) -> RankWork:
     """Measure the work of a rank's kernels."""
     ops, used = trace.gpu_ops, np.unique(trace.gpu_ops.device).tolist()
-    windows, steps = windows_of(trace), step_rows(trace)
+    steps = step_rows(trace)
     period_ns = int(steps.period_ns.sum()) if steps else 0
     devices = {item.id: (item.name, item.multiprocessors) for item in trace.devices}
     n_steps = steps.period_ns.size if steps else 0
@@ -73,7 +73,7 @@ def measure(trace: RankTrace, params: Params) -> RankWork:
         n_steps={kind: n_steps * kinds.count(kind) / len(kinds) for kind in dict.fromkeys(kinds)},
         world_size=trace.world_size,
         step_ns={kind: period_ns * kinds.count(kind) for kind in dict.fromkeys(kinds)},
-        window_ns=windows[0].length_ns * len(used) if windows else 0,
+        window_ns=gpu_time_ns(trace),
         fused_ns=int(ops.duration_ns[rows_named(trace, ops.name, fused_operators)].sum()),
         has_graphs=any(name.startswith(_GRAPH_LAUNCHES) for name in trace.names),
         is_compiled=is_compiled(trace),
