@@ -23,11 +23,13 @@ from reportgen.facts.intervals import (
     join,
     longest_of,
     minus,
+    runs_of,
     union_of,
 )
 from reportgen.facts.kernel_names import short_name
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.facts.replay import Change, ReplayedRank
+from reportgen.merging import rows_between
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
@@ -252,21 +254,16 @@ def _small(trace: RankTrace, track: ReplayedRank) -> tuple[Change, int]:
     is_alone = np.bincount(launch, minlength=calls.start_ns.size)[launch] == 1
     is_kernel = is_alone & (ops.kind[order] == GpuKind.KERNEL)
     is_small = is_kernel & (ops.duration_ns[order] < SMALL_NS)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_small.astype(np.int8), [0]))))
-    is_long = edges[1::2] - edges[::2] >= LEAST_RUN
-    first, after = edges[::2][is_long], edges[1::2][is_long]
-    in_run = np.zeros(order.size + 1, dtype=np.int64)
-    in_run[first] = 1
-    in_run[after] = -1
-    is_run = np.cumsum(in_run[:-1]) > 0
-    length_ns = track.length_ns.copy()
-    is_fused = np.zeros(ops.start_ns.shape, dtype=bool)
-    is_fused[order[is_run]] = True
-    here = is_fused[track.rows]
-    length_ns[here] = (length_ns[here] * KEPT_BY_FUSION).astype(np.int64)
+    small = np.flatnonzero(is_small)
+    runs = runs_of(small, max_step=1)
+    is_long = runs.last - runs.first >= LEAST_RUN - 1
+    first, last = small[runs.first[is_long]], small[runs.last[is_long]]
+    _, fused = rows_between(first, last + 1)
+    is_fused = np.isin(track.rows, order[fused])
+    length_ns = np.where(is_fused, track.length_ns * KEPT_BY_FUSION, track.length_ns)
     # The first launch of a run stays, and what the host does until the last one goes.
-    spared = union_of(calls.end_ns[launch[first]], calls.end_ns[launch[after - 1]])
-    return Change(spared=spared, length_ns=length_ns), int(is_run.sum())
+    spared = union_of(calls.end_ns[launch[first]], calls.end_ns[launch[last]])
+    return Change(spared=spared, length_ns=length_ns.astype(np.int64)), fused.size
 
 
 def _first_use(trace: RankTrace, track: ReplayedRank) -> Union:
