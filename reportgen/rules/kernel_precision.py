@@ -95,7 +95,6 @@ class RankPrecision:
         lost: its name, if kernels of its graphs are missing in the recording.
     """
 
-    n_ops: int = kit.merged(sum, default=0)
     times_ns: Mapping[tuple[Precision, bool], int] = kit.merged(
         kit.sum_by_key, default_factory=dict
     )
@@ -125,7 +124,6 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
     versions = [item.compute_capability for item in trace.devices if item.id in used]
     is_amd = any(name.startswith(("hip", "roc")) for name in trace.versions)
     return RankPrecision(
-        n_ops=trace.gpu_ops.start_ns.size,
         times_ns=kit.sum_by_key(
             {(reading.precision, reading.tensor_core): times_ns[name]}
             for name, reading in readings.items()
@@ -146,13 +144,13 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
 def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     """Report the number formats, and FP32 matrix kernels as a fault."""
     job = kit.merge(ranks)
-    missing, totals = kit.reason_without_gpu(job.n_ops), _by_precision(job)
+    totals = _by_precision(job)
     if not totals:
-        return Outcome(missing=kit.reason_lost(job.lost) if job.lost else missing)
+        without_gpu = kit.reason_without_gpu(job.window_ns)
+        return Outcome(missing=kit.reason_lost(job.lost) if job.lost else without_gpu)
     every_ns = sum(totals.values())
     matrix_ns = sum(ns for (_, is_matrix), ns in job.times_ns.items() if is_matrix)
     return Outcome(
-        missing=missing,
         findings=[_fault(job, every_ns, params)],
         exhibits=[
             kit.ranking(

@@ -132,7 +132,6 @@ class RankKernels:
         has_sizes: whether sizes of inputs were recorded: Efficiency then judges elementwise work.
     """
 
-    n_ops: int = kit.merged(sum)
     n_ranks: int = kit.merged(sum)
     durations: Durations = merged(operators.joined_durations)
     readings: Mapping[str, KernelFormat] = kit.merged(_first)
@@ -158,7 +157,6 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
     readings = operators.kernel_readings(trace, params.communication_names)
     launched_by = operators.launching_operators(trace)
     return RankKernels(
-        n_ops=ops.start_ns.size,
         n_ranks=1,
         durations=_durations(trace),
         readings=readings,
@@ -235,18 +233,16 @@ Rows = Sequence[DurationRow]
 def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     """Report the largest kernels, and tiny ones as a fault."""
     job = kit.merge(ranks)
-    missing = kit.reason_without_gpu(job.n_ops)
     by_shape = operators.duration_rows(job.durations)
     by_name = ({key[:1]: duration_ns} for key, duration_ns in job.durations.items())
     kernels = operators.duration_rows(operators.joined_durations(by_name))
     if not kernels:
-        return Outcome(missing=missing)
+        return Outcome(missing=kit.reason_without_gpu(job.profile_ns))
     every_ns = sum(item.sum_ns for item in kernels)
     by_launches = sorted(kernels, key=lambda item: (-item.count, item.key))
     every_name = [item.key[0] for item in kernels]
     labels = dict(zip(every_name, short_names(every_name), strict=True))
     return Outcome(
-        missing=missing,
         findings=[_tiny(job, params), *_avoidable(kernels, job)],
         exhibits=[
             _ranking("time", kernels, job, labels, top=params.top),

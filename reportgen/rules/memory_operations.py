@@ -125,7 +125,6 @@ class RankCopies:
         costs: of the host of each rank, pageable copies among them.
     """
 
-    n_ops: int = kit.merged(sum, default=0)
     rows: tuple[Copies, ...] = kit.merged(kit.concat, default=())
     window_ns: int = kit.merged(sum, default=0)
     headlines: tuple[Window, ...] = kit.merged(kit.concat, default=())
@@ -138,14 +137,13 @@ class RankCopies:
 
 def measure(trace: RankTrace, _params: Params) -> RankCopies:
     """Measure the memory operations of a rank."""
-    ops, windows = trace.gpu_ops, device_busy.windows_of(trace)
+    windows = device_busy.windows_of(trace)
     if not windows:
         return RankCopies()
     window, devices = device_busy.headline(windows), device_busy.unions_of(trace, None)
     times = [device_busy.time_in(unions, window, rank=trace.rank) for unions in devices]
     return RankCopies(
         costs=tuple(filter(None, (host_costs(trace),))),
-        n_ops=ops.start_ns.size,
         rows=_copies(trace),
         window_ns=device_busy.gpu_time_ns(trace),
         headlines=(window,) * len(devices),
@@ -233,7 +231,7 @@ def _longest(trace: RankTrace, window: Window, unions: DeviceUnions) -> results.
 def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     """Report what was moved, what of it was pageable, and what hides behind no kernel."""
     job = kit.merge(ranks)
-    missing = kit.reason_without_gpu(job.n_ops)
+    missing = kit.reason_without_gpu(len(job.headlines))
     if missing:
         return Outcome(missing=missing)
     title = "Memory operations by rank, direction and kinds of memory"

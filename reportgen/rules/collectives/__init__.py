@@ -76,10 +76,10 @@ class Straggler:
 
 def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     """Match the collectives of the ranks; report late ranks and slow transfers."""
-    missing = kit.reason_without_gpu(sum(rank.n_ops for rank in every))
     ranks: Sequence[RankCollectives] = [rank for rank in every if rank.exchanges.n]
     if not ranks:
-        return Outcome(missing=missing or "No kernel communicates with other GPUs.")
+        without_gpu = kit.reason_without_gpu(sum(rank.window_ns for rank in every))
+        return Outcome(missing=without_gpu or "No kernel communicates with other GPUs.")
     ranks, items, meetings, shifts = clocks.align(ranks)
     shared = comparable(meetings)
     stragglers = _stragglers(shared, hosts_of(ranks))
@@ -112,7 +112,6 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     else:
         findings = [_not_comparable(len(ranks), items, meetings)]
     return Outcome(
-        missing=missing,
         findings=findings,
         exhibits=[
             *_exhibits(shared, every_ns, stragglers),

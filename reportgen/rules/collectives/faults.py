@@ -52,7 +52,6 @@ class RankCollectives:
     rank: int
     node: str
     host: str
-    n_ops: int
     begin_ns: int
     window_ns: int
     communication_ns: int
@@ -71,7 +70,6 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         rank=trace.rank,
         node=trace.node,
         host=trace.host,
-        n_ops=trace.gpu_ops.start_ns.size,
         begin_ns=trace.origin_ns + begin_ns,
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),

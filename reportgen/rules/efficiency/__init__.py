@@ -110,7 +110,7 @@ def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
     job = kit.merge(ranks)
     rows = tables.operator_rows(job, params)
     use = tables.utilization_of(job, rows, len(ranks), params)
-    missing = kit.reason_without_gpu(job.n_ops)
+    missing = kit.reason_without_gpu(job.window_ns)
     if missing or not any(key.work for key in job.work):
         return Outcome(
             missing=missing or (None if use else _say_without_shapes(job, params)),

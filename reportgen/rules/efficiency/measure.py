@@ -29,7 +29,6 @@ class RankWork:
     """The work of a rank, or of all.
 
     Attributes:
-        n_ops: GPU operations.
         work: sums by operator, sizes, format and GPU.
         n_steps: recorded steps by kind of GPU; of a rank with several, the part that each has of
             its GPUs.
@@ -41,7 +40,6 @@ class RankWork:
         is_compiled: whether code of torch.compile ran.
     """
 
-    n_ops: int = kit.merged(sum)
     work: Mapping[OperatorKey, OperatorSums] = kit.merged(kit.sum_by_key)
     n_steps: Mapping[Gpu, float] = kit.merged(kit.sum_by_key)
     world_size: int | None = kit.merged(_largest)
@@ -68,7 +66,6 @@ def measure(trace: RankTrace, params: Params) -> RankWork:
     n_steps = steps.period_ns.size if steps else 0
     kinds: list[Gpu] = [devices.get(device, ("", None)) for device in used]
     return RankWork(
-        n_ops=ops.start_ns.size,
         work=operator_work(trace, params.communication_names),
         n_steps={kind: n_steps * kinds.count(kind) / len(kinds) for kind in dict.fromkeys(kinds)},
         world_size=trace.world_size,
