@@ -114,7 +114,9 @@ def _repeated(trace: RankTrace) -> StepRows | None:
     for codes in groups.values():
         rows = _annotations(trace, codes)
         spent_ns = int(trace.slices.duration_ns[rows].sum())
-        if rows.size >= LEAST_REPEATS and spent_ns > best_ns and _is_apart(trace, rows):
+        # Nested ones are no steps.
+        is_apart = (trace.slices.start_ns[rows][1:] >= trace.slices.end_ns[rows][:-1]).all()
+        if rows.size >= LEAST_REPEATS and spent_ns > best_ns and is_apart:
             best, best_ns = rows, spent_ns
     if not best.size:
         return None
@@ -128,12 +130,6 @@ def _annotations(trace: RankTrace, codes: list[int]) -> Integers:
     return np.flatnonzero(is_annotation & np.isin(trace.slices.name, codes))
 
 
-def _is_apart(trace: RankTrace, rows: Integers) -> bool:
-    """Return whether slices follow each other: nested ones are no steps."""
-    start, end = trace.slices.start_ns[rows], trace.slices.end_ns[rows]
-    return bool((start[1:] >= end[:-1]).all())
-
-
 def _rows(
     trace: RankTrace, source: StepSource, number: Integers, start_ns: Times, duration_ns: Times
 ) -> StepRows:
@@ -144,6 +140,9 @@ def _rows(
     done_ns = np.where(n_ops > 0, ended_ns, start_ns + duration_ns)
     pace = done_ns - start_ns
     pace[1:] = np.where(follows, np.diff(done_ns), pace[1:])
+    each_busy_ns = [
+        covered_each(item.busy, start_ns, start_ns + period) for item in unions_of(trace, None)
+    ]
     return StepRows(
         source=source,
         number=number,
@@ -154,15 +153,8 @@ def _rows(
         gpu_span_ns=np.where(n_ops > 0, ended_ns - begun_ns, 0),
         loader_ns=covered_each(waiting_for_batches(trace), start_ns, start_ns + period),
         n_ops=n_ops,
-        busy_ratio=_busy_ratio(trace, start_ns, start_ns + period),
+        busy_ratio=float(np.sum(each_busy_ns) / max(len(each_busy_ns) * period.sum(), 1)),
     )
-
-
-def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
-    devices = unions_of(trace, None)
-    length_ns = int((end_ns - start_ns).sum()) * len(devices)
-    busy_ns = sum(int(covered_each(item.busy, start_ns, end_ns).sum()) for item in devices)
-    return busy_ns / length_ns if length_ns > 0 else 0.0
 
 
 def _on_gpu(

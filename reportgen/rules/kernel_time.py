@@ -280,15 +280,14 @@ def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
 
 def _tiny(job: RankKernels, params: Params) -> Finding | None:
     most = max(job.costs, key=lambda rank: rank.share_pct(Cost.SMALL), default=None)
-    if most is None or most.share_pct(Cost.SMALL) < params.threshold_won_pct:
-        return None
-    if not most.won_ns[Cost.SMALL]:
+    share_pct = most.share_pct(Cost.SMALL) if most else 0.0
+    if most is None or not share_pct or share_pct < params.threshold_won_pct:
         return None
     where = results.Where(node=most.node)
     if row := most.longest_row:
         where = kit.stretch(most.node, None, row.start_ns, row.end_ns)
     return TINY.fault(
-        most.share_pct(Cost.SMALL),
+        share_pct,
         threshold=params.threshold_won_pct,
         where=where,
         job=job,

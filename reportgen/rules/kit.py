@@ -322,8 +322,7 @@ HOW_TO_RECORD = (
     "this part."
 )
 WITHOUT_EVENTS = Reason(
-    code=ReasonCode.NO_FRAMEWORK_METRICS,
-    text=f"The job has no framework events. {HOW_TO_RECORD}",
+    code=ReasonCode.NO_FRAMEWORK_METRICS, text=f"The job has no framework events. {HOW_TO_RECORD}"
 )
 
 

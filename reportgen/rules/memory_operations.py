@@ -52,11 +52,10 @@ EXPOSED = kit.Message(
     text="""Copies and memsets ran for {exposed:ns} while no kernel ran: {measured:pct} of
         {window}. Of this, {main} took {most:ns} ({count:count
         operation}{rate}).{hideable}""",
-    advice="Copy on a separate stream, from pinned memory, one batch ahead of the step.",
+    advice="""Copy on a separate stream, one batch ahead of the step, and from pinned memory if it
+        is not pinned yet.""",
     exhibit="memory_operations",
 )
-PINNED_ADVICE = """Copy on a separate stream, one batch ahead of the step; the memory is pinned
-    already."""
 COPY_LESS = """Copy less: keep data on the GPU that are copied again and again (offloaded
     parameters, tables), or copy them in a smaller format."""
 RATE = ", {rate:bytes}/s"
@@ -299,14 +298,13 @@ def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | Non
     if share_pct < limit_pct or job.exposed_ns <= 0:
         return None
     main = max(job.direction_ns, key=lambda direction: job.direction_ns[direction])
-    copies = [item for item in job.rows if item.direction == main]
-    total = kit.merge(copies)
+    total = kit.merge([item for item in job.rows if item.direction == main])
     can_hide = job.hideable_ns >= job.exposed_ns / 2
     return EXPOSED.fault(
         share_pct,
         threshold=limit_pct,
         where=max(job.longest, key=lambda item: (item.end_s or 0) - (item.start_s or 0)),
-        advice=ADVICE.get(main) or _advice_across_the_link(copies, can_hide=can_hide),
+        advice=ADVICE.get(main, None if can_hide else COPY_LESS),
         main=main,
         exposed=job.exposed_ns,
         most=job.direction_ns[main],
@@ -315,15 +313,6 @@ def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | Non
         rate="" if total.gb_per_s is None else write(RATE, rate=total.gb_per_s * 1e9),
         hideable="" if can_hide else write(HIDEABLE, hideable=job.hideable_ns),
     )
-
-
-def _advice_across_the_link(copies: Sequence[Copies], *, can_hide: bool) -> str | None:
-    """Return the advice for copies that kernels cannot cover, or whose memory is pinned."""
-    if not can_hide:
-        return COPY_LESS
-    pageable_ns = sum(item.time_ns for item in copies if item.is_pageable)
-    is_pinned = pageable_ns * 2 < sum(item.time_ns for item in copies if item.kinds)
-    return PINNED_ADVICE if is_pinned else None
 
 
 RULE = Rule(

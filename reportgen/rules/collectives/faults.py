@@ -160,8 +160,6 @@ def faults_of(
     Where the clocks differ, no collective is named as the place of a finding, as its times were
     moved. A host that comes late because its transfers are slow is a slow link.
     """
-    if not any(rank.window_ns for rank in ranks):
-        return []
     hosts = hosts_of(ranks)
     slow = slow_transfers.slow_transfers(meetings)
     slow_hosts = slow_transfers.located(slow, hosts) if slow else ()

@@ -35,6 +35,8 @@ small sizes hold the kernels up (docs/efficiency.md)."""
 MOST_UNKNOWN_PCT = 80.0
 """A bar of shares of the peak that is grey for more than four fifths shows nothing."""
 MOST_ROWS = 2_000
+KNOWN_OF_FEW = """FLOPs are known for {known:pct} of the time of matrix products, convolutions and
+    attention. Older traces do not name the options of a convolution."""
 FROM_CACHE = " Above 100 % of the bandwidth, data come from the cache."
 HOW_TO_RECORD = (
     "Record with torch.profiler.profile(record_shapes=True), or give the model's size: "
@@ -118,30 +120,20 @@ def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
             metrics=_ratios(use),
         )
     findings, known_pct = list(_findings(job, rows)), tables.known_of_products_pct(rows)
+    has_few = not findings and known_pct <= 100 - MOST_UNKNOWN_PCT
     return Outcome(
-        missing=None if findings or known_pct > 100 - MOST_UNKNOWN_PCT else _say_few(known_pct),
+        missing=write(KNOWN_OF_FEW, known=known_pct) if has_few else None,
         findings=findings,
         exhibits=list(_exhibits(job, rows, use, params)),
         metrics=_metrics(job, rows, use),
     )
 
 
-def _say_few(known_pct: float) -> results.Reason:
-    text = write(
-        """FLOPs are known for {known:pct} of the time of matrix products, convolutions and
-        attention. Older traces do not name the options of a convolution.""",
-        known=known_pct,
-    )
-    return results.Reason(code=results.ReasonCode.NO_EVENTS, text=text)
-
-
-def _say_without_shapes(job: RankWork, params: Params) -> results.Reason:
+def _say_without_shapes(job: RankWork, params: Params) -> str:
     graphs = " Its kernels run from CUDA graphs, whose operators are in the trace of the capture."
     text = "No sizes of inputs of matrix products, convolutions or attention are in the trace."
-    code = results.ReasonCode.NO_EVENTS
     steps = " No steps are recorded that --params and --tokens-per-step could be compared with."
-    text += graphs * job.has_graphs + steps * (params.flops_per_step is not None)
-    return results.Reason(code=code, text=text)
+    return text + graphs * job.has_graphs + steps * (params.flops_per_step is not None)
 
 
 def _findings(job: RankWork, rows: Sequence[tables.BySize]) -> Iterator[Finding]:

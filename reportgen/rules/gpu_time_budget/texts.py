@@ -90,14 +90,8 @@ TRACED_WORDS: Mapping[Part, tuple[str, str]] = {
         "idle because the host was too slow to launch",
         "Launch fewer and larger kernels: larger batches, fused operators.",
     ),
-    Part.LAUNCH: (
-        "idle inside launch calls",
-        "Launch fewer and larger kernels: fuse small ones.",
-    ),
-    Part.KERNEL_GAP: (
-        "in short gaps between kernels",
-        "Fuse small kernels, or enlarge the batch.",
-    ),
+    Part.LAUNCH: ("idle inside launch calls", "Launch fewer and larger kernels: fuse small ones."),
+    Part.KERNEL_GAP: ("in short gaps between kernels", "Fuse small kernels, or enlarge the batch."),
     Part.WAITING: (
         "waiting although work was launched",
         "Look at waits between streams and for other ranks.",

@@ -65,7 +65,8 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
     if not headlines:
         lost = [rank.lost for rank in ranks if rank.lost]
         return Outcome(missing=kit.reason_lost(lost) if lost else kit.reason_without_gpu(0))
-    totals = _totals_ns(headlines)
+    totals = {texts.BUSY: sum(item.busy_ns for item in headlines)}
+    totals |= {name: ns for name, ns in kit.sum_by_key(d.cause_ns for d in headlines).items() if ns}
     shares = kit.ranking(
         "idle_shares",
         [(texts.NAMES[name][0], time_ns) for name, time_ns in totals.items()],
@@ -84,13 +85,6 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
             for name, time_ns in totals.items()
         },
     )
-
-
-def _totals_ns(rows: Sequence[DeviceIdle]) -> dict[str, int]:
-    """Return busy time and each cause that occurs, added up over devices; they fill the windows."""
-    totals = kit.sum_by_key(item.cause_ns for item in rows)
-    busy = {texts.BUSY: sum(item.busy_ns for item in rows)}
-    return busy | {name: time_ns for name, time_ns in totals.items() if time_ns > 0}
 
 
 def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
