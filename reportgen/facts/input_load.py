@@ -40,11 +40,13 @@ class InputLoad:
     """One node while its loop waited.
 
     Attributes:
+        is_of_loop: whether the whole loop stands for its waits.
         waited_ns: how long its loops waited in all.
         busy_cores, waiting_cores: how many computed, and waited for the disk instead, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
         flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
-            the mean of the same minutes, at most 1; 0 where hardly anything is received.
+            the mean of the same minutes, at most 1; 0 where hardly anything is received, where the
+            loop stands for its waits, and where one of several processes waits alone.
         disk_ratio, network_ratio: bytes per second that the disk, and the network, delivered over
             the whole loop, by those while it waited; 0 if unknown.
     """
@@ -55,6 +57,7 @@ class InputLoad:
     hot_ratio: float
     flat_ratio: float
     waited_ns: int = 0
+    is_of_loop: bool = False
     disk_ratio: float = 0.0
     network_ratio: float = 0.0
 
@@ -72,23 +75,30 @@ class InputLoad:
 
 
 def input_load_of(
-    system: SystemTable, waits: tuple[Instants, Instants], loop_ns: tuple[int, int] | None
+    system: SystemTable,
+    waits: tuple[Instants, Instants],
+    loop_ns: tuple[int, int] | None,
+    *,
+    is_alone: bool = False,
 ) -> tuple[InputLoad, ...]:
     """Return the work of a node during the waits of its loop; nothing without cores or samples.
 
-    The whole loop stands for its waits where too few samples fall into them.
+    The whole loop stands for its waits where too few samples fall into them. A network holds up all
+    processes of a node: if one waits ``is_alone``, it is not the reason.
     """
     if not system.names(SeriesKind.CPU_UTILIZATION):
         return ()
     is_within = overlaps_any(system.tick_ns, system.tick_ns, *waits)
     first_ns, last_ns = loop_ns or (waits[0].min(initial=0), waits[1].max(initial=0))
     in_loop = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns)
-    if int(is_within.sum()) < LEAST_LOAD_TICKS:
+    if is_of_loop := int(is_within.sum()) < LEAST_LOAD_TICKS:
         is_within = in_loop
     if int(is_within.sum()) < LEAST_LOAD_TICKS:
         return ()
     waited_ns = int((waits[1] - waits[0]).sum())
-    return (replace(_load(system, is_within, in_loop), waited_ns=waited_ns),)
+    load = _load(system, is_within, in_loop)
+    flat_ratio = 0.0 if is_of_loop or is_alone else load.flat_ratio
+    return (replace(load, waited_ns=waited_ns, is_of_loop=is_of_loop, flat_ratio=flat_ratio),)
 
 
 def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:

@@ -718,6 +718,23 @@ def test_loaders_that_mostly_rest_wait_for_a_network_that_goes_on_meanwhile(rate
     assert loud(run(RULE, part)) == [("DL-1", cause)]
 
 
+@pytest.mark.parametrize(
+    ("other_s", "late_s", "cause"),
+    [
+        (0.4, 0.0, Cause.NETWORK_INPUT),
+        (0.05, 0.0, Cause.TOO_FEW_LOADERS),  # one of two waits alone
+        (0.4, 0.25, Cause.TOO_FEW_LOADERS),  # no sample falls into the waits
+    ],
+)
+def test_a_network_holds_up_all_processes_of_a_node_while_they_wait(other_s, late_s, cause):
+    rows = training(wait_s=0.5, loaders=4, n_steps=16)
+    rows += training(wait_s=other_s, loaders=4, n_steps=16, worker="algo-1-28")
+    result = sampled([_later(row, late_s) for row in rows], cores=16, cpu=20.0, receive=100e6)
+
+    assert loud(result) == [("DL-1", cause)]
+    assert ("In its loop" in result.findings[0].text) is (late_s > 0)
+
+
 def test_a_network_is_at_its_limit_in_the_minutes_of_the_waits_whatever_it_did_before() -> None:
     # For 100 s the loop needs 400 MB/s and waits for nothing, then 100 MB/s are all that comes.
     rows = [*training(n_steps=100, loaders=4)]

@@ -20,7 +20,13 @@ from reportgen.rules import kit
 from reportgen.rules.aws.aws_dataloader import counted_loaders
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
-from reportgen.rules.dataloader.measure import HAND_OVER_NS, NodeLoaders, Params, measure
+from reportgen.rules.dataloader.measure import (
+    HAND_OVER_NS,
+    NodeLoaders,
+    Params,
+    measure,
+    others_pct_of,
+)
 from reportgen.text import write
 from reportgen.units import NS_PER_S
 
@@ -30,9 +36,6 @@ TURNS_RATIO = 2.0
 """Up to two processes per core make about as many batches as one would; more lose time to turns."""
 IDLE_RATIO = 0.5
 """Loaders that compute less than half of their time wait for something else."""
-ALONE_RATIO = 0.25
-"""One process whose loading is slow waits four times as long as any other, or longer (chosen): with
-the same loaders and data, all processes wait alike."""
 LEAST_NAMED_CORES = 0.1
 """What other programs keep busy is named from a tenth of a core on."""
 
@@ -240,7 +243,12 @@ def _waits(
         load = slowest_load(job.load)
         of_them = min(others, load.busy_cores)
         by_others = write(texts.BY_OTHERS, others=of_them) if of_them >= LEAST_NAMED_CORES else ""
-        values = {"load": load, "flat_pct": 100 * load.flat_ratio, "by_others": by_others}
+        values = {
+            "load": load,
+            "meanwhile": texts.IN_ITS_LOOP if load.is_of_loop else texts.WHILE_WAITING,
+            "flat_pct": 100 * load.flat_ratio,
+            "by_others": by_others,
+        }
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     is_number = cause in (Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT)
     if message is texts.TOO_FEW:
@@ -374,9 +382,8 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         words["waited"] = write(text, worst=worst, own_pct=100 * worst.ratio, **words)
         if job.ratio > worst.ratio:
             words["waited"] += write(texts.TOGETHER, **words)
-        others = sorted(item.ratio for item in job.waiting if item.n_waits)[:-1]
-        if others and others[-1] < ALONE_RATIO * worst.ratio:
-            words["waited"] += write(texts.ALONE, others_pct=100 * others[-1])
+        if (others_pct := others_pct_of(job.waiting)) is not None:
+            words["waited"] += write(texts.ALONE, others_pct=others_pct)
             words["each"] = write(texts.IN_IT, worst=worst)
         words["and_waited"] = f" {words['waited']}"
         words["hardly"] = write(texts.HARDLY_WAITS, **words)

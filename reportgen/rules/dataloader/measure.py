@@ -23,6 +23,9 @@ from reportgen.rules.dataloader.tables import Loader
 from reportgen.rules.kit import AWS_DEFAULTS, CHEAP_RATIO, percentage, row
 
 UNKNOWN = -1
+ALONE_RATIO = 0.25
+"""One process whose loading is slow waits four times as long as any other, or longer (chosen): with
+the same loaders and data, all processes wait alike."""
 HAND_OVER_NS = 2_000_000
 """A loader process hands over a finished batch in one or two milliseconds, which more processes do
 not save: 1.8 ms in the recorded script ``workers`` (benchmarks/exam/real), whose processes rest. A
@@ -294,7 +297,12 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         seconds=loading.busy_seconds(spans),
         wait_ns=np.sort(waits.duration_ns),
         waiting=waiting,
-        load=input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns),
+        load=input_load_of(
+            system,
+            (waits.start_ns, waits.end_ns),
+            loop_ns,
+            is_alone=others_pct_of(waiting) is not None,
+        ),
         work=() if (work := loading_work_of(part)) is None else (work,),
         step_wait_ns=loading.step_waits_ns(spans),
         steps_ns=max(lasts_ns, default=0),
@@ -309,6 +317,13 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
     )
+
+
+def others_pct_of(waiting: Sequence[Waiting]) -> float | None:
+    """Return how long other processes wait at most if one alone waits long, in %; else ``None``."""
+    ratios = sorted(item.ratio for item in waiting if item.n_waits)
+    is_alone = len(ratios) > 1 and ratios[-2] < ALONE_RATIO * ratios[-1]
+    return 100 * ratios[-2] if is_alone else None
 
 
 def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:

@@ -38,6 +38,9 @@ CACHE = """Copy or cache the data before the training: the first reads are slow,
     hardly make training wait."""
 
 
+WHILE_WAITING, IN_ITS_LOOP = "While it waited", "In its loop"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
     """Additions of a cause of waiting to a finding: a sentence, and advice."""
@@ -48,7 +51,7 @@ class Why:
 
 WHY: Mapping[Cause, Why] = {
     Cause.IO_WAIT: Why(
-        text=" While it waited, {load.waiting_cores:.1f} cores waited for the disk (mean).",
+        text=" {meanwhile}, {load.waiting_cores:.1f} cores waited for the disk (mean).",
         advice="""Read fewer and larger files, keep the data on a local or faster disk, or cache
             them in memory as far as they fit; more loader processes would wait for the same
             disk.""",
@@ -61,18 +64,18 @@ WHY: Mapping[Cause, Why] = {
             of data that are read again; or take an instance with more network bandwidth.""",
     ),
     Cause.CPU_PREPROCESSING: Why(
-        text=""" While it waited, {load.busy_cores:.1f} of {load.n_cores:count core} were busy
+        text=""" {meanwhile}, {load.busy_cores:.1f} of {load.n_cores:count core} were busy
             (mean), with work of this job or of others: the rest leaves no room for more loader
             processes.""",
         advice=CHEAPER_BATCHES,
     ),
     Cause.TOO_MANY_LOADERS: Why(
-        text=""" While it waited, {load.busy_cores:.1f} of {load.n_cores:count core} were busy
+        text=""" {meanwhile}, {load.busy_cores:.1f} of {load.n_cores:count core} were busy
             (mean): the loader processes must share them.""",
         advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     ),
     Cause.TOO_FEW_LOADERS: Why(
-        text=" While it waited, {load.busy_cores:.1f} cores were busy (mean){by_others}.",
+        text=" {meanwhile}, {load.busy_cores:.1f} cores were busy (mean){by_others}.",
         advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
     ),
     Cause.OTHER_PROGRAMS: Why(
