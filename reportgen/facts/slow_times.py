@@ -11,7 +11,7 @@ from reportgen.arrays import Integers, Mask
 from reportgen.facts import usage
 from reportgen.facts.contrast import Contrast, contrast_of
 from reportgen.facts.intervals import Union, overlap_ns
-from reportgen.facts.loader import MOSTLY_RATIO, NodeWaits, is_waiting
+from reportgen.facts.loader import MOSTLY_RATIO, NodeWaits, are_waits_known, is_waiting
 from reportgen.facts.slow_steps import Events, SlowSteps
 from reportgen.facts.steps import phase_word
 from reportgen.profile import NodeProfile
@@ -30,6 +30,7 @@ class SlowTimes:
             ``windows`` is when those were slow, ``others`` some times in which they were as usual.
         usual_ns, longest_ns: how long they usually take, and the longest.
         cost_ns: time of all above the usual.
+        are_waits_known: whether waits for batches were recorded, and are no part of the lengths.
         most_ratio: the most that they can cost, as a share of the loop: times between steps cost
             what GPUs leave unused.
         contrast: what was different then.
@@ -48,6 +49,7 @@ class SlowTimes:
     usual_ns: float
     longest_ns: int
     cost_ns: float
+    are_waits_known: bool
     most_ratio: float
     contrast: Contrast
 
@@ -120,6 +122,7 @@ def slow_times_of(
         usual_ns=float(np.median(length_ns[is_usual])),
         longest_ns=int(length_ns[rows].max()),
         cost_ns=float(events.excess_ns.sum()),
+        are_waits_known=are_waits_known(part.spans, steps.worker),
         most_ratio=usage.most_lost_ratio(part.system, windows) if is_between else 1.0,
         contrast=contrast_of(
             part,

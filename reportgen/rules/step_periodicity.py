@@ -15,12 +15,12 @@ from reportgen.arrays import Integers, Mask
 from reportgen.facts import usage
 from reportgen.facts.contrast import Gauge, WorkKind
 from reportgen.facts.intervals import Union, overlaps_any
-from reportgen.facts.loader import NodeWaits, are_waits_known, long_waits_of, num_workers_of
+from reportgen.facts.loader import NodeWaits, long_waits_of, num_workers_of
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
 from reportgen.facts.slow_times import SlowTimes, slow_times_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, steps_of
-from reportgen.profile import NodeProfile
+from reportgen.profile import NodeProfile, SystemTable
 from reportgen.results import Exhibit
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -77,6 +77,8 @@ HIDDEN = """GPUs leave no more than {most:pct} of the time unused (added up per 
     these pauses cost no more."""
 LATE = "During most of it some training process waits for its batch."
 SET_UP = "They are the first ones behind a data loader that is set up, which fills its queue then."
+FULL = """The cores are used up for most of the time: batches of loader processes that compute there
+    may come in bursts, and whether the loop waited for them was not recorded for all steps."""
 BURSTS = """Training has {p.num_workers} loader processes: their batches may come in bursts of as
     many, and whether the loop waited for them was not recorded for all steps."""
 AT_NETWORK = """In {pct:pct} of the samples in the slow time a GPU is idle while {node} receives
@@ -84,6 +86,8 @@ AT_NETWORK = """In {pct:pct} of the samples in the slow time a GPU is idle while
     the network may be the limit."""
 NETWORK_ADVICE = """Read smaller or compressed records, keep a local copy of data that are read
     again, or take an instance with more network bandwidth."""
+CHEAPER_ADVICE = """Record the waits for data of all steps: where the loop waits, make each batch
+    cheaper to load, as no core is left for more loader processes."""
 LOAD_ADVICE = """Record the waits for data of all steps: where the loop waits, use more loader
     processes or make each batch cheaper to load."""
 
@@ -115,7 +119,8 @@ class Period:
         times: its occurrences; their usual length is that of a cycle.
         anew: says that the steps are counted anew in each epoch; else empty.
         at_network: says that GPUs mostly idle then while the network is at its limit.
-        num_workers: loader processes of the worker, where its waits are not known.
+        num_workers: loader processes of the worker, where known.
+        are_cores_full: whether the cores of the node are used up most of the time.
         is_set_up: whether mostly the first two steps behind a loader that is set up are slow.
     """
 
@@ -138,6 +143,7 @@ class Period:
         lambda item: "pause before the next step" if item.times.is_between else "step"
     )
     num_workers: int | None
+    are_cores_full: bool
     at_network: str
     is_set_up: bool
 
@@ -146,9 +152,12 @@ class Period:
         """Return whether it comes as often as loader processes take turns, and waits are unknown.
 
         Each process hands over one batch in as many steps, so that the slow ones come together.
+        Where their number is unknown, full cores and a short period speak for them.
         """
         n = self.num_workers or 0
-        return n > 1 and round(self.period_steps) == n
+        is_turn = n > 1 and round(self.period_steps) == n
+        may_be_turn = not n and self.are_cores_full and self.period_steps <= SHORT_PERIOD
+        return not self.times.are_waits_known and (is_turn or may_be_turn)
 
 
 Shared = tuple[Period, ...]
@@ -202,7 +211,6 @@ def _period(part: NodeProfile, slow: SlowSteps, found: Recurrence, normal: Mask)
         is_between=_is_between(steps, events.cycles, normal),
         length_ns=steps.cycle_ns,
     )
-    are_known = are_waits_known(part.spans, steps.worker)
     item = Period(
         label="",
         times=times,
@@ -210,11 +218,17 @@ def _period(part: NodeProfile, slow: SlowSteps, found: Recurrence, normal: Mask)
         period_steps=found.period_steps,
         period_s=found.period_s,
         n_expected=found.n_expected,
-        num_workers=None if are_known else num_workers_of(part.spans, steps.worker),
+        num_workers=num_workers_of(part.spans, steps.worker),
+        are_cores_full=_are_cores_full(part.system),
         at_network=_at_network(part, times.windows),
         is_set_up=bool(2 * opens[events.row].sum() > events.row.size),
     )
     return replace(item, label=write(EVERY, p=item))
+
+
+def _are_cores_full(system: SystemTable) -> bool:
+    is_work = usage.while_at_work(system)
+    return bool(2 * usage.are_cores_full(system)[is_work].sum() > is_work.sum())
 
 
 def _at_network(part: NodeProfile, windows: Union) -> str:
@@ -326,7 +340,7 @@ def _finding(group: Shared, params: Params, waits: Sequence[NodeWaits]) -> resul
         hint.text if hint else "",
         LATE if is_late and not by_loader else "",
         SET_UP if is_loading else "",
-        write(BURSTS, p=main) if main.is_burst else "",
+        write(BURSTS if main.num_workers else FULL, p=main) if main.is_burst else "",
         contrast.dip_text(times.contrast),
         main.at_network,
     )
@@ -334,7 +348,9 @@ def _finding(group: Shared, params: Params, waits: Sequence[NodeWaits]) -> resul
     message = BATCHES_LATE if is_input else RECURS
     is_short = main.period_steps <= SHORT_PERIOD
     is_update = is_short and main.cost_each_s < HALF_CYCLE_RATIO * main.usual_s
-    advice = hint.advice if hint else LOAD_ADVICE if main.is_burst else None
+    advice = hint.advice if hint else None
+    if main.is_burst:
+        advice = advice or (LOAD_ADVICE if main.num_workers else CHEAPER_ADVICE)
     if main.at_network and (by_loader or not (hint and hint.advice)):
         advice = NETWORK_ADVICE
     return message.fault(

@@ -348,6 +348,19 @@ def test_a_rhythm_of_the_loaders_number_is_no_callback_while_waits_are_unknown(
     assert ("10 loader processes" in found.text) is is_input
 
 
+@pytest.mark.parametrize(
+    ("period", "core_pct", "is_input"), [(12, 95.0, True), (12, 70.0, False), (40, 95.0, False)]
+)
+def test_a_short_rhythm_beside_used_up_cores_may_be_of_loaders_while_waits_are_unknown(
+    period: int, core_pct: float, is_input: bool
+) -> None:
+    cores = system_table({f"cpu{core}": [core_pct] * 600 for core in range(4)}, interval_s=0.1)
+    found = only(run(RULE, replace(job(every(period, 480, 0.5)), system=cores)))
+
+    assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.PERIODIC_SLOW_STEPS)
+    assert ("make each batch" in " ".join(found.advice.split())) is is_input
+
+
 def test_what_runs_in_the_background_all_the_time_is_no_cause() -> None:
     duration_s = every(50, 500, 0.3)
     part = job(duration_s)

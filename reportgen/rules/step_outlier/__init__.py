@@ -70,13 +70,17 @@ LONG_BETWEEN = replace(
     title="{slow.n_slow:n} of {slow.n_steps:n} {slow.word:mode} steps are followed by a long pause"
     "{crowd}{mark}",
     text="""In the training process {slow.worker} {slow.n_slow:n} times between steps are at least
-        {times:g} times as long as those around them, in no rhythm; waits for batches are left out.
+        {times:g} times as long as those around them, in no rhythm; {left_out}.
         The usual one takes {slow.usual_ns:ns}, the longest {slow.longest_ns:ns}: after step
         {numbers}. They cost at most {measured:pct} of the time from the first to the last
         step.{why}{others}""",
     advice="""Compare these times with what the script does between steps now and then: logging,
         metrics, callbacks, saving, garbage collection. Do it less often or in its own thread.""",
 )
+LEFT_OUT = {
+    True: "waits for batches are left out",
+    False: "waits for batches, which were not recorded for all steps, may be part of them",
+}
 MOST_RANDOM_RATIO = 0.2
 """A few long steps (``HANDFUL``) are single pauses, a matter of LongPause. Where more than a fifth
 of all steps is slow, there are two kinds of steps, and neither is an exception."""
@@ -204,6 +208,7 @@ def _random(job: NodeSteps) -> Finding | None:
         ),
         advice=OF_ONE_WORKER if named else advice,
         slow=worst,
+        left_out=LEFT_OUT[worst.are_waits_known],
         times=1 + (LONGER_RATIO if worst.is_between else SLOW_FROM_RATIO),
         mark=_mark(worst.worker, [item.worker for item in job.series]),
         crowd=" while other programs use the cores" * is_crowded,
