@@ -236,6 +236,14 @@ def of_cause(result: Any, cause: Cause) -> Any:
     return next((found for found in result.findings if found.cause == cause), None)
 
 
+def test_a_gpu_that_works_least_costs_what_it_leaves_unused_as_others_may_wait_for_it() -> None:
+    result = run(RULE, node(gpu0=[40.0] * 70, gpu1=[95.0] * 70, gpu2=[95.0] * 70, gpu3=[95.0] * 70))
+    found = known(finding(result, "GPU-1"))
+
+    assert known(found.estimate).share_ratio == 0.6
+    assert found.severity is Severity.WARNING  # 15 % of all
+
+
 def test_a_gpu_that_stops_wastes_the_rest_of_its_own_time() -> None:
     stops = [95.0] * 20 + [0.0] * 40
     result = run(RULE, node(gpu0=stops, gpu1=[95.0] * 60, gpu2=[95.0] * 60), **SMALL)

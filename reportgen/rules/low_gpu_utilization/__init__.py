@@ -253,7 +253,11 @@ def _concerned(worst: GpuUtilization, gpus: Sequence[GpuUtilization], n_gpus: in
 def _under_used(
     gpus: Sequence[GpuUtilization], used: Sequence[GpuUtilization], params: Params
 ) -> results.Finding:
-    """Return the finding on under-used GPUs; each could work more all the time."""
+    """Return the finding on under-used GPUs; each could work more all the time.
+
+    Others may wait for one of them in collectives, in which they look busy: at most, the one that
+    works least costs all that it leaves unused. How severe it is follows from all of them.
+    """
     worst = min(gpus, key=lambda gpu: (gpu.work_p95_pct, gpu.work_mean_pct))
     is_low = worst.work_p95_pct < params.threshold_p95
     wasted = sum(1 - gpu.work_mean_pct / 100 for gpu in gpus) / len(used)
@@ -262,7 +266,7 @@ def _under_used(
         threshold=params.threshold_p95,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
         severity=kit.fault_severity(wasted),
-        share=wasted,
+        share=1 - min(gpu.work_mean_pct for gpu in gpus) / 100,
         advice=_advice(worst),
         gpu=worst,
         params=params,
@@ -300,7 +304,10 @@ def _swinging(
 
 
 def _short_of_work(used: Sequence[GpuUtilization]) -> results.Finding | None:
-    """Return the finding on GPUs that wait for something which nothing recorded names."""
+    """Return the finding on GPUs that wait for something which nothing recorded names.
+
+    Others may wait for the one that misses most, and look busy meanwhile.
+    """
     worst = max(used, key=lambda gpu: gpu.short_ratio, default=None)
     if worst is None:
         return None
@@ -310,6 +317,7 @@ def _short_of_work(used: Sequence[GpuUtilization]) -> results.Finding | None:
     return SHORT.fault(
         100 * share,
         threshold=100 * SHORT_FROM_RATIO,
+        share=worst.short_ratio,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
         gpu=worst,
         usual_from=USUAL_FROM_PCT,
