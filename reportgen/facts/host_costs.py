@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.arrays import Mask
+from reportgen.arrays import Mask, select
 from reportgen.facts import device_busy, idle, replay, traced_steps
 from reportgen.facts.device_busy import Window, rows_named
 from reportgen.facts.intervals import (
@@ -183,8 +183,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         sync_ns = 0
     work_ns = _also_won_ns(track, Change(spared=work), (*others, sync) if sync_ns else others)
     if sync_ns:  # either is won alone, so that the one hides the other
-        is_long = work.end_ns - work.start_ns >= LONG_WORK_NS
-        long = union_of(work.start_ns[is_long], work.end_ns[is_long])
+        long = select(work, work.end_ns - work.start_ns >= LONG_WORK_NS)
         work_ns = max(work_ns, _also_won_ns(track, Change(spared=long), others))
     return HostCosts(
         rank=trace.rank,

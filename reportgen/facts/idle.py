@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.arrays import Integers, Mask
+from reportgen.arrays import Integers, Mask, select
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import Window, rows_named
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, union_of
@@ -114,20 +114,14 @@ def cut(gaps: Gaps, start_ns: Times, end_ns: Times) -> tuple[Gaps, Integers]:
     first = np.searchsorted(end_ns, gaps.low_ns, side="right")
     after = np.searchsorted(start_ns, gaps.high_ns, side="left")
     gap, stretch = rows_between(first, np.maximum(after, first))
-    low = np.maximum(gaps.low_ns[gap], start_ns[stretch])
-    high = np.minimum(gaps.high_ns[gap], end_ns[stretch])
-    call, returned = gaps.call_ns[gap], gaps.returned_ns[gap]
-    parts = Gaps(
-        low_ns=low,
-        high_ns=high,
-        call_ns=np.where(call == NONE, NONE, np.clip(call, low, high)),
-        returned_ns=np.where(call == NONE, NONE, np.clip(returned, low, high)),
-        thread=gaps.thread[gap],
-        is_tail=gaps.is_tail[gap],
-        is_small=gaps.is_small[gap],
-        before=gaps.before[gap],
+    whole = select(gaps, gap)
+    low = np.maximum(whole.low_ns, start_ns[stretch])
+    high = np.minimum(whole.high_ns, end_ns[stretch])
+    call, returned = (
+        np.where(whole.call_ns == NONE, NONE, np.clip(at_ns, low, high))
+        for at_ns in (whole.call_ns, whole.returned_ns)
     )
-    return parts, stretch
+    return replace(whole, low_ns=low, high_ns=high, call_ns=call, returned_ns=returned), stretch
 
 
 def causes_of(trace: RankTrace, gaps: Gaps) -> dict[str, Times]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.arrays import Instants, Integers, Mask
+from reportgen.arrays import Instants, Integers, Mask, select
 from reportgen.merging import rows_by_code, sums_by_code
 
 NONE = -1
@@ -85,7 +85,7 @@ def longest_of(union: Union) -> Union:
     """Return the longest interval of a union, the first of equal ones; of none, none."""
     length_ns = union.end_ns - union.start_ns
     is_longest = np.arange(length_ns.size) == (length_ns.argmax() if length_ns.size else -1)
-    return Union(start_ns=union.start_ns[is_longest], end_ns=union.end_ns[is_longest])
+    return select(union, is_longest)
 
 
 def gaps_of(union: Union, low_ns: int, high_ns: int) -> Union:

@@ -171,13 +171,9 @@ def _union_by(trace: RankTrace, call: Rows, rows: Rows) -> tuple[Times, Rows]:
 
 def _key_codes(trace: RankTrace, operator: Rows, kind: Rows, main: Rows) -> tuple[Rows, Rows]:
     """Return a code for each call, equal where its key is, and the first call of each code."""
-    slices = trace.slices
-    at = np.maximum(operator, 0)
+    ops, slices = trace.gpu_ops, trace.slices
     columns = (slices.name, slices.input_dims, slices.input_type, slices.input_values)
-    of_operator = [
-        np.where(operator == NONE, NONE, column[at] if column.size else NONE) for column in columns
-    ]
-    ops = trace.gpu_ops
+    of_operator = [np.append(column, NONE)[operator] for column in columns]  # ``NONE`` is the last
     code = joint_codes(*of_operator, kind, ops.device[main], ops.name[main])
     _, first = np.unique(code, return_index=True)
     return code, first
@@ -263,12 +259,11 @@ def _precision(type_name: str, kernel: str) -> Precision:
 def _in_steps(trace: RankTrace, operator: Rows) -> Mask:
     """Return which calls begin inside a recorded step."""
     steps = step_rows(trace)
-    if steps is None or not steps.start_ns.size or not (operator != NONE).any():
+    if steps is None or not steps.start_ns.size:
         return np.zeros(operator.shape, dtype=bool)
-    start_ns = trace.slices.start_ns[np.maximum(operator, 0)]
+    start_ns = np.append(trace.slices.start_ns, NONE)[operator]  # ``NONE`` is before any step
     at = np.searchsorted(steps.start_ns, start_ns, side="right") - 1
-    ends_ns = steps.start_ns + steps.period_ns
-    return np.asarray((operator != NONE) & (at >= 0) & (start_ns < ends_ns[np.maximum(at, 0)]))
+    return np.asarray((at >= 0) & (start_ns < (steps.start_ns + steps.period_ns)[at]))
 
 
 def _computed_again(trace: RankTrace, operator: Rows) -> Mask:
@@ -277,18 +272,14 @@ def _computed_again(trace: RankTrace, operator: Rows) -> Mask:
     A checkpoint that is a node of autograd runs the forward pass inside this node; others run
     operators of the forward pass inside the node that needs their result.
     """
-    found = np.zeros(operator.shape, dtype=bool)
-    is_known = operator != NONE
     name = trace.slices.name
     is_node = rows_named(trace, name, lambda text: _NODE in text or _CHECKPOINT in text)
-    if not is_node.any() or not is_known.any():
-        return found
+    if not is_node.any():
+        return np.zeros(operator.shape, dtype=bool)
     is_checkpoint = rows_named(trace, name, lambda text: _CHECKPOINT in text)
     is_forward = rows_named(trace, name, _OF_FORWARD.__contains__)
-    rows = operator[is_known]
-    thread, start_ns = trace.slices.thread[rows], trace.slices.start_ns[rows]
+    thread, start_ns = trace.slices.thread[operator], trace.slices.start_ns[operator]
     node = slices_open_at(trace, thread, start_ns, is_node)
     caller = slices_open_at(trace, thread, start_ns, is_node | is_forward)
-    is_again = is_checkpoint[np.maximum(node, 0)] | is_forward[np.maximum(caller, 0)]
-    found[is_known] = (node != NONE) & is_again
-    return found
+    is_again = is_checkpoint[node] | is_forward[caller]
+    return np.asarray((operator != NONE) & (node != NONE) & is_again)

@@ -14,7 +14,7 @@ from reportgen.facts import device_busy
 from reportgen.facts.device_busy import FineUse, Window, WindowKind, rows_named, step_marks
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.facts.operators import slices_around
-from reportgen.merging import merge_by
+from reportgen.merging import joint_codes, merge_by, rows_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.results import many_ranks
@@ -79,13 +79,9 @@ class RankThreads:
     calls: tuple[BlockingCall, ...]
 
 
-def _caller(call: BlockingCall) -> tuple[str, str]:
-    return call.name, call.caller
-
-
 def measure(part: RankTrace, _params: NoParams) -> RankThreads:
     """Measure the threads of a rank."""
-    window, calls = _window(part), (*merge_by(_blocking_calls(part), _caller).values(),)
+    window, calls = _window(part), tuple(_blocking_calls(part))
     if window is None:
         return RankThreads(threads=(), use=None, calls=calls)
     found, use = [], None
@@ -145,7 +141,7 @@ def _is_blocking(trace: RankTrace) -> Mask:
 
 
 def _blocking_calls(trace: RankTrace) -> Iterator[BlockingCall]:
-    """Yield the blocking calls of a rank one by one, each with the innermost operator around it.
+    """Yield the blocking calls of a rank by the innermost operator around them.
 
     Outside of operators it is the innermost range or Python function.
     """
@@ -155,12 +151,13 @@ def _blocking_calls(trace: RankTrace) -> Iterator[BlockingCall]:
     is_other = np.isin(slices.kind, (SliceKind.ANNOTATION, SliceKind.PYTHON))
     is_other &= ~step_marks(trace)
     found = np.where(found == NONE, slices_around(trace, rows, is_other), found)
-    for at, caller in zip(rows.tolist(), found.tolist(), strict=True):
+    names, caller = (*trace.names, ""), np.append(slices.name, NONE)[found]  # ``NONE`` is the last
+    for _, alike in rows_by_code(joint_codes(calls.name[rows], caller)):
         yield BlockingCall(
-            name=trace.names[calls.name[at]],
-            caller="" if caller == NONE else trace.names[slices.name[caller]],
-            count=1,
-            time_ns=int(calls.duration_ns[at]),
+            name=names[calls.name[rows[alike[0]]]],
+            caller=names[caller[alike[0]]],
+            count=alike.size,
+            time_ns=int(calls.duration_ns[rows[alike]].sum()),
         )
 
 
@@ -169,7 +166,8 @@ def judge(ranks: Sequence[RankThreads], _params: NoParams) -> Outcome:
     threads = [thread for rank in ranks for thread in rank.threads]
     if not threads:
         return Outcome(missing="The trace holds no host threads.")
-    every = merge_by((call for rank in ranks for call in rank.calls), _caller).values()
+    each = (call for rank in ranks for call in rank.calls)
+    every = merge_by(each, lambda call: (call.name, call.caller)).values()
     calls = sorted(every, key=lambda call: (-call.time_ns, call.name, call.caller))
     blocking = filled_table(
         "blocking_calls",
