@@ -9,7 +9,6 @@ from enum import StrEnum
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen.arrays import Integers, Mask, select
 from reportgen.facts import device_busy
@@ -69,7 +68,7 @@ class Gaps:
     high_ns: Times
     call_ns: Times
     returned_ns: Times
-    thread: NDArray[np.int32]
+    thread: Integers
     is_tail: Mask
     is_small: Mask
     before: Integers
@@ -92,14 +91,12 @@ def gaps_in(trace: RankTrace, unions: device_busy.DeviceUnions, window: Window) 
     is_known = ~is_tail & (launch != NONE)
     call = np.where(is_known, np.clip(launched[after], low, high), NONE)
     end = np.where(is_known, np.clip(returned[after], call, high), NONE)
-    thread = np.full(low.shape, NONE, dtype=np.int32)
-    thread[is_known] = trace.calls.thread[launch[is_known]]
     return Gaps(
         low_ns=low,
         high_ns=high,
         call_ns=call,
         returned_ns=end,
-        thread=thread,
+        thread=np.where(is_known, np.append(trace.calls.thread, NONE)[launch], NONE),
         is_tail=is_tail,
         is_small=high - end < device_busy.SMALL_GAP_NS,
         before=np.where(is_tail, NONE, rows[after]),

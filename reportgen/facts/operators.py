@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.arrays import Integers, Mask, Rows
+from reportgen.arrays import Mask, Rows
 from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows, rows_named
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
 from reportgen.facts.kernel_names import KernelFormat, Precision
-from reportgen.merging import joint_codes, rows_by_code, sum_by_key, sums_by_code
+from reportgen.merging import joint_codes, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, SliceKind, Times
@@ -41,21 +41,18 @@ def launching_operators(trace: RankTrace) -> Rows:
 
 def _by_id(trace: RankTrace) -> Rows:
     ops, slices = trace.gpu_ops, trace.slices
-    external = ops.external_id.copy()
-    by_call = (external == NONE) & (ops.launch != NONE)
-    external[by_call] = trace.calls.external_id[ops.launch[by_call]]
+    by_call = np.append(trace.calls.external_id, NONE)[ops.launch]  # ``NONE`` is the last
+    external = np.where(ops.external_id == NONE, by_call, ops.external_id)
     external[external == ops.correlation] = NONE
     known = np.flatnonzero((slices.kind == SliceKind.OPERATOR) & (slices.external_id != NONE))
-    found = np.full(external.shape, NONE, dtype=np.int64)
     if known.size == 0:
-        return found
+        return np.full(external.shape, NONE, dtype=np.int64)
     order = np.argsort(slices.external_id[known], kind="stable")
     ids = slices.external_id[known][order]
     is_last = np.append(ids[1:] != ids[:-1], True)
     nearest = np.minimum(np.searchsorted(ids, external), ids.size - 1)
     is_found = (ids[nearest] == external) & (external != NONE) & is_last[nearest]
-    found[is_found] = known[order][nearest[is_found]]
-    return found
+    return np.where(is_found, known[order][nearest], NONE)
 
 
 def slices_around(trace: RankTrace, calls: NDArray[np.integer], is_meant: Mask) -> Rows:
@@ -78,7 +75,7 @@ def slices_open_at(trace: RankTrace, thread: Codes, start_ns: Times, is_meant: M
         nesting = nest(trace.slices.start_ns[on_thread], trace.slices.end_ns[on_thread])
         # No slice ends, or is called, within the time by which starts and ends are rounded.
         inside = innermost_at(nesting, start_ns[here] + ROUNDING_NS)
-        found[here] = np.where(inside == NONE, NONE, on_thread[inside] if on_thread.size else NONE)
+        found[here] = np.append(on_thread, NONE)[inside]
     return found
 
 
@@ -144,11 +141,6 @@ class DurationRow:
     def mean_ns(self) -> float:
         """Return the mean duration."""
         return self.sum_ns / self.count
-
-
-def durations_by_key(keys: Sequence[Key], place: Integers, duration_ns: Times) -> Durations:
-    """Return (n,) durations by the key at each one's place; equal keys are joined."""
-    return joined_durations({keys[at]: duration_ns[rows]} for at, rows in rows_by_code(place))
 
 
 def joined_durations(parts: Iterable[Durations]) -> Durations:

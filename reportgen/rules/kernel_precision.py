@@ -13,7 +13,7 @@ from reportgen.facts.device_busy import gpu_time_ns
 from reportgen.facts.kernel_names import KernelFormat, Precision, short_name
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.facts.operators import kernel_readings, precisions_by_inputs
-from reportgen.merging import distinct_codes, least, sums_by_code
+from reportgen.merging import least, rows_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Finding, Role, Severity
@@ -115,12 +115,11 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
     if graph_loss(trace):
         return RankPrecision(lost=(trace.node,))
-    readings = kernel_readings(trace, params.communication_names)
-    kernels = trace.gpu_ops.kind == GpuKind.KERNEL
-    codes, place = distinct_codes(trace.gpu_ops.name[kernels])
-    spent_ns = sums_by_code(place, trace.gpu_ops.duration_ns[kernels], codes.size).tolist()
-    times_ns = {trace.names[code]: ns for code, ns in zip(codes.tolist(), spent_ns, strict=True)}
-    used = np.unique(trace.gpu_ops.device).tolist()
+    ops, readings = trace.gpu_ops, kernel_readings(trace, params.communication_names)
+    kernels = ops.kind == GpuKind.KERNEL
+    spent_ns, by_name = ops.duration_ns[kernels], rows_by_code(ops.name[kernels])
+    times_ns = {trace.names[code]: int(spent_ns[rows].sum()) for code, rows in by_name}
+    used = np.unique(ops.device).tolist()
     versions = [item.compute_capability for item in trace.devices if item.id in used]
     is_amd = any(name.startswith(("hip", "roc")) for name in trace.versions)
     return RankPrecision(

@@ -16,7 +16,7 @@ from reportgen.facts.device_busy import gpu_time_ns, rows_named
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
 from reportgen.facts.kernel_names import KernelFormat, Precision, short_names
 from reportgen.facts.operators import DurationRow, Durations
-from reportgen.merging import distinct_codes, merged
+from reportgen.merging import joint_codes, merged, rows_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import Choice, ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
@@ -191,24 +191,20 @@ def _durations(trace: RankTrace) -> Durations:
     """Return the durations of kernels by their name, and the grid and block of the launch."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
-    codes, name = distinct_codes(ops.name[rows])
-    shapes = [NOT_RECORDED, *(shape_name(text) for text in trace.shapes)]
-    pairs, place = distinct_codes(name * len(shapes) + (ops.shape[rows] + 1))
-    keys = [
-        (trace.names[codes[pair // len(shapes)]], shapes[pair % len(shapes)])
-        for pair in pairs.tolist()
-    ]
-    return operators.durations_by_key(keys, place, ops.duration_ns[rows])
+    name, shape, duration_ns = ops.name[rows], ops.shape[rows], ops.duration_ns[rows]
+    shapes = [*map(shape_name, trace.shapes), NOT_RECORDED]  # ``NONE`` is the last
+    return operators.joined_durations(
+        {(trace.names[name[same[0]]], shapes[shape[same[0]]]): duration_ns[same]}
+        for _, same in rows_by_code(joint_codes(name, shape))
+    )
 
 
 def _callers(trace: RankTrace, launched_by: Integers) -> dict[str, str]:
     rows = np.flatnonzero((trace.gpu_ops.kind == GpuKind.KERNEL) & (launched_by != NONE))
     name, caller = trace.gpu_ops.name[rows], trace.slices.name[launched_by[rows]]
-    names = trace.names
-    pairs, counts = np.unique(name.astype(np.int64) * len(names) + caller, return_counts=True)
-    order = np.argsort(counts, kind="stable")
-    found = (divmod(pair, len(names)) for pair in pairs[order].tolist())
-    return {names[one]: names[other] for one, other in found}
+    alike = (rows for _, rows in rows_by_code(joint_codes(name, caller)))
+    found = [rows[0] for rows in sorted(alike, key=len)]
+    return {trace.names[name[row]]: trace.names[caller[row]] for row in found}
 
 
 def shape_name(text: str) -> str:

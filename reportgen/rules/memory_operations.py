@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import select
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.host_costs import Cost, HostCosts, host_costs
 from reportgen.facts.intervals import clip, longest_of, minus, overlap_ns, union_of
-from reportgen.merging import distinct_codes, merge_by, sums_by_code
+from reportgen.merging import joint_codes, merge_by, rows_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules import kit
@@ -156,22 +157,20 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
 def _copies(trace: RankTrace) -> tuple[Copies, ...]:
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind != GpuKind.KERNEL)
-    is_set = (ops.kind[rows] == GpuKind.MEMSET).astype(np.int64)
-    codes, place = distinct_codes(ops.name[rows] * 2 + is_set)
-    moved = np.where(ops.bytes[rows] == NONE, 0, ops.bytes[rows])
-    sums = (np.ones_like(place), ops.duration_ns[rows], moved)
-    by_code = np.stack([sums_by_code(place, values, codes.size) for values in sums], axis=1)
+    groups = rows_by_code(joint_codes(ops.name[rows], ops.kind[rows]))
+    alike = [select(ops, rows[places]) for _, places in groups]
     copies = [
         Copies(
             node=trace.node,
             rank=trace.rank,
-            direction=MEMSET if code % 2 else direction_of(trace.names[code // 2]),
-            kinds=kinds_of(trace.names[code // 2]),
-            count=count,
-            time_ns=time_ns,
-            bytes=size,
+            direction=MEMSET if same.kind[0] == GpuKind.MEMSET else direction_of(name),
+            kinds=kinds_of(name),
+            count=same.name.size,
+            time_ns=int(same.duration_ns.sum()),
+            bytes=int(same.bytes[same.bytes != NONE].sum()),
         )
-        for code, (count, time_ns, size) in zip(codes.tolist(), by_code.tolist(), strict=True)
+        for same in alike
+        for name in [trace.names[same.name[0]]]
     ]
     merged = merge_by(copies, lambda item: (DIRECTIONS.index(item.direction), item.kinds))
     return tuple(merged[key] for key in sorted(merged))

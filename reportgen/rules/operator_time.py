@@ -12,7 +12,7 @@ from reportgen.facts import operators
 from reportgen.facts.device_busy import SYNC_CALL, rows_named
 from reportgen.facts.intervals import covered_each, nest, self_ns, union_of
 from reportgen.facts.modules import ModuleTimes, in_order_of_tree, module_times, with_inner
-from reportgen.merging import merged, sums_by_code
+from reportgen.merging import merged, rows_by_code, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import Exhibit, ExhibitKind, Role, RuleId, Section
@@ -113,21 +113,17 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
     """Measure the operators of a rank."""
     slices = trace.slices
     rows = np.flatnonzero(slices.kind == SliceKind.OPERATOR)
-    is_used = np.bincount(slices.name[rows], minlength=len(trace.names)) > 0
-    names = [trace.names[code] for code in np.flatnonzero(is_used).tolist()]
-    place = (np.cumsum(is_used) - 1)[slices.name[rows]]
+    groups = [(trace.names[code], at) for code, at in rows_by_code(slices.name[rows])]
 
     def by_name(time_ns: Times) -> dict[str, int]:
-        return dict(zip(names, sums_by_code(place, time_ns, len(names)).tolist(), strict=True))
+        return {name: int(time_ns[places].sum()) for name, places in groups}
 
     each_self_ns, waits_ns = _self_ns(trace, rows)
     launching, launched_ns = operators.launching_operators(trace), trace.gpu_ops.duration_ns
     # ``NONE`` is the last.
     launched_ns = sums_by_code(launching, launched_ns, slices.start_ns.size + 1)
     return RankOperators(
-        durations=operators.durations_by_key(
-            [(text,) for text in names], place, slices.duration_ns[rows]
-        ),
+        durations={(name,): slices.duration_ns[rows[places]] for name, places in groups},
         self_ns=by_name(each_self_ns),
         wait_ns=by_name(waits_ns),
         gpu_ns=by_name(launched_ns[rows]),
