@@ -67,6 +67,7 @@ class Trouble:
         cuts: the method whose requests lose their connection without an answer.
         hides_tags: whether the store knows no ETags: neither gives nor compares them.
         seen: method and path of each request.
+        clients: the ports from which connections came.
         signers: access key and region of each request but HEAD; ``None`` for unsigned ones.
     """
 
@@ -82,6 +83,7 @@ class Trouble:
     cuts: str = ""
     hides_tags: bool = False
     seen: list[tuple[str, str]] = field(default_factory=list)
+    clients: set[int] = field(default_factory=set)
     signers: list[tuple[str, str] | None] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -130,6 +132,7 @@ class _Proxy(BaseHTTPRequestHandler):
     def _pass_on(self) -> None:
         path = urlsplit(self.path).path
         self.trouble.seen.append((self.command, path))
+        self.trouble.clients.add(self.client_address[1])
         if self.command != "HEAD":
             self.trouble.signers.append(_signer(self.headers.get("Authorization", "")))
         is_object = self.command == "GET" and path.strip("/").count("/") >= 1

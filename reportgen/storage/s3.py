@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
+from functools import lru_cache, partial
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,13 @@ from obstore.store import S3Store
 from reportgen.errors import LocationError, PlaceError
 from reportgen.storage.location import Listed, ObjectInfo
 from reportgen.storage.read_ahead import Fetched, read_ahead
-from reportgen.storage.s3_access import access, only_this_host
+from reportgen.storage.s3_access import (
+    N_REMEMBERED,
+    Environment,
+    access,
+    environment,
+    only_this_host,
+)
 from reportgen.storage.s3_errors import explain, kind_of
 
 if TYPE_CHECKING:
@@ -84,7 +90,7 @@ class S3Location:
         self._listed = dict(listed or {})
         self._changed: set[str] = set()
         self._lock = threading.Lock()
-        self._store = _open_store(self._bucket, self._prefix)
+        self._store = _store_of(self._bucket, self._prefix, environment())
 
     @property
     def root(self) -> str:
@@ -314,8 +320,10 @@ def _split(url: str) -> tuple[str, str]:
     return bucket, prefix
 
 
-def _open_store(bucket: str, prefix: str) -> Any:
-    config = access(bucket)
+@lru_cache(maxsize=N_REMEMBERED)
+def _store_of(bucket: str, prefix: str, settings: Environment) -> Any:
+    """Return the client of a prefix, with its connections: all nodes of a job share it."""
+    config = access(bucket, settings)
     return S3Store(
         bucket,
         prefix=prefix or None,

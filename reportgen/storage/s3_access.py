@@ -33,27 +33,33 @@ _NO_PROXY = "http://127.0.0.1:9"
 """The port of a service that discards what it gets, where any listens there at all."""
 _REGION_HEADER = "x-amz-bucket-region"
 _LIST = b"<ListBucketResult"
-_N_REMEMBERED = 16
+N_REMEMBERED = 16
+"""Buckets and prefixes that are remembered. A job has one; to open another again takes 5 ms."""
+
+Environment = tuple[tuple[str, str], ...]
 
 
-def access(bucket: str) -> Mapping[str, Any]:
+def environment() -> Environment:
+    """Return all settings that say how buckets are reached; what is remembered goes by them."""
+    others = {WANTED_REGION, "HOME", "USERPROFILE"}
+    named = sorted(
+        (name, value)
+        for name, value in os.environ.items()
+        if name.startswith("AWS_") or name in others or name.lower().endswith("_proxy")
+    )
+    return (*named, *sorted(sent_settings().items()))
+
+
+@lru_cache(maxsize=N_REMEMBERED)
+def access(bucket: str, _environment: Environment) -> Mapping[str, Any]:
     """Return the settings of ``S3Store`` for a bucket: endpoint, region, credentials.
 
-    The answer is remembered as long as the environment stays the same: each node of a job opens
-    the bucket anew, and some credentials cost a round trip.
+    The answer is remembered as long as the environment stays the same: some credentials cost a
+    round trip.
 
     Raises:
         PlaceError: there is no such bucket, no store of S3, or no credentials.
     """
-    others = {WANTED_REGION, "HOME", "USERPROFILE"}
-    named = sorted(
-        item for item in os.environ.items() if item[0].startswith("AWS_") or item[0] in others
-    )
-    return _access(bucket, (*named, *sorted(sent_settings().items())))
-
-
-@lru_cache(maxsize=_N_REMEMBERED)
-def _access(bucket: str, _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
     address = endpoint()
     if address:
         _check_store(address, bucket)

@@ -49,6 +49,13 @@ def test_many_objects_come_in_the_order_of_their_keys(s3: Bucket) -> None:
     assert list(open_location(s3.url).read_many(keys)) == [key.encode() for key in keys]
 
 
+def test_all_nodes_of_a_job_share_their_connections(s3: Bucket) -> None:
+    s3.put("job/a", b"{}")
+    for _ in range(20):
+        assert open_location(f"{s3.url}/job").read_bytes("a") == b"{}"
+    assert len(s3.trouble.clients) < 10
+
+
 def test_the_region_of_a_bucket_is_asked_from_the_store(s3: Bucket, monkeypatch) -> None:
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     assert region_of(s3.name) == "eu-central-1"
