@@ -267,16 +267,14 @@ def _small(trace: RankTrace, track: ReplayedRank) -> tuple[Change, int]:
 
 def _first_use(trace: RankTrace, track: ReplayedRank) -> Union:
     ops, calls, slices = trace.gpu_ops, trace.calls, trace.slices
-    first = np.full(len(trace.names), NONE)
-    first[ops.name[::-1]] = np.arange(ops.name.size)[::-1]
-    first = first[first != NONE]
-    every = replay.launches_of(trace, ops.launch)
+    _, first = np.unique(ops.name, return_index=True)
+    every = np.unique(ops.launch[ops.launch != NONE])
     usual_ns = float(np.median(calls.duration_ns[every])) if every.size else 0.0
     least_ns = max(LONG_FIRST_CALL_NS, FIRST_CALL_TIMES * usual_ns)
-    is_first = np.zeros(calls.start_ns.shape, dtype=bool)
-    is_first[replay.launches_of(trace, ops.launch[first[ops.kind[first] == GpuKind.KERNEL]])] = True
+    is_first = np.zeros(calls.start_ns.size + 1, dtype=bool)
+    is_first[ops.launch[first[ops.kind[first] == GpuKind.KERNEL]]] = True  # ``NONE`` is the last
     is_first[track.waits] = False
-    is_first &= calls.duration_ns >= least_ns
+    is_first = is_first[:-1] & (calls.duration_ns >= least_ns)
     is_first |= rows_named(trace, calls.name, _LOADS.search) & (
         calls.duration_ns >= LONG_FIRST_CALL_NS / 2
     )

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.arrays import Integers
+from reportgen.arrays import Integers, select
 from reportgen.facts import device_busy
-from reportgen.facts.intervals import gaps_of
+from reportgen.facts.intervals import covered_each, gaps_of
+from reportgen.merging import rows_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Times
+from reportgen.profile.trace_tables import Times
 
 LOST_RATIO = 0.1
 """A trace that lost a tenth of these operations, or of this time, says nothing about idle time:
@@ -54,39 +55,37 @@ class GraphLoss:
 def graph_loss(trace: RankTrace) -> GraphLoss | None:
     """Return the loss of a rank, ``None`` where it is small or nothing launches graphs."""
     calls, ops = trace.calls, trace.gpu_ops
-    launches = np.flatnonzero(device_busy.rows_named(trace, calls.name, _GRAPH_LAUNCH.search))
-    if launches.size < 2:
+    is_graph = device_busy.rows_named(trace, calls.name, _GRAPH_LAUNCH.search)
+    rows = np.flatnonzero(np.append(is_graph, False)[ops.launch])  # ``NONE`` is the last
+    n_launches = int(is_graph.sum())
+    if n_launches < 2 or not rows.size:
         return None
-    place = np.full(calls.start_ns.size + 1, NONE)
-    place[launches] = np.arange(launches.size)
-    of_launch = place[ops.launch]  # ``NONE`` is the last
-    rows = np.flatnonzero(of_launch != NONE)
-    if not rows.size:
-        return None
-    counts = np.bincount(of_launch[rows], minlength=launches.size)
-    first = np.full(launches.size, NONE)
-    first[of_launch[rows][::-1]] = ops.name[rows][::-1]
-    start_ns = np.full(launches.size, np.iinfo(np.int64).max)
-    end_ns = np.full(launches.size, np.iinfo(np.int64).min)
-    np.minimum.at(start_ns, of_launch[rows], ops.start_ns[rows])
-    np.maximum.at(end_ns, of_launch[rows], ops.end_ns[rows])
+    first, counts, end_ns = _launches(trace, rows)
     expected = counts.copy()
-    for name in np.unique(first[counts > 0]).tolist():
-        alike = np.flatnonzero(first == name)
-        expected[alike] = _expected(counts[alike], end_ns[alike] - start_ns[alike])
+    for _, alike in rows_by_code(ops.name[first]):
+        expected[alike] = _expected(counts[alike], (end_ns - ops.start_ns[first])[alike])
     # Of a launch without any operation its graph is unknown.
-    expected[counts == 0] = int(np.median(expected[counts > 0]))
-    hole_ns, span_ns = _holes(trace, rows, of_launch[rows], launches.size)
+    n_empty, usual = n_launches - counts.size, int(np.median(expected))
+    hole_ns, span_ns = _holes(trace, rows)
     found = GraphLoss(
         node=trace.node,
-        n_launches=launches.size,
-        n_short=int((counts < expected).sum()),
-        n_missing=int((expected - counts).sum()),
-        n_expected=int(expected.sum()),
+        n_launches=n_launches,
+        n_short=int((counts < expected).sum()) + n_empty,
+        n_missing=int((expected - counts).sum()) + n_empty * usual,
+        n_expected=int(expected.sum()) + n_empty * usual,
         hole_ns=hole_ns,
         span_ns=span_ns,
     )
     return found if found.lost_ratio >= LOST_RATIO else None
+
+
+def _launches(trace: RankTrace, rows: Integers) -> tuple[Integers, Integers, Times]:
+    """Return the first of some operations of each launch, their number, and the end of the last."""
+    ops = trace.gpu_ops  # in order of their start
+    _, first, launch = np.unique(ops.launch[rows], return_index=True, return_inverse=True)
+    end_ns = np.zeros(first.size, dtype=np.int64)
+    np.maximum.at(end_ns, launch, ops.end_ns[rows])
+    return rows[first], np.bincount(launch), end_ns
 
 
 def _expected(counts: Integers, span_ns: Times) -> Integers:
@@ -98,24 +97,13 @@ def _expected(counts: Integers, span_ns: Times) -> Integers:
     return np.where(span_ns > least_ns, most, counts)
 
 
-def _holes(trace: RankTrace, rows: Integers, launch: Integers, n_launches: int) -> tuple[int, int]:
+def _holes(trace: RankTrace, rows: Integers) -> tuple[int, int]:
     """Return how long devices idle between the nodes of launches, and how long these last."""
-    ops, hole_ns, span_ns = trace.gpu_ops, 0, 0
+    ops, window, hole_ns, span_ns = trace.gpu_ops, device_busy.windows_of(trace)[0], 0, 0
     for unions in device_busy.unions_of(trace, None):
-        on_device = ops.device[rows] == unions.device
-        low_ns = np.full(n_launches, np.iinfo(np.int64).max)
-        high_ns = np.full(n_launches, np.iinfo(np.int64).min)
-        np.minimum.at(low_ns, launch[on_device], ops.start_ns[rows][on_device])
-        np.maximum.at(high_ns, launch[on_device], ops.end_ns[rows][on_device])
-        is_there = high_ns > low_ns
-        low_ns, high_ns = low_ns[is_there], high_ns[is_there]
-        if not low_ns.size:
-            continue
-        span_ns += int((high_ns - low_ns).sum())
-        gaps = gaps_of(unions.busy, int(low_ns.min()), int(high_ns.max()))
-        order = np.argsort(low_ns)
-        at = np.searchsorted(low_ns[order], gaps.start_ns, side="right") - 1
-        is_inside = (at >= 0) & (gaps.end_ns <= high_ns[order][at])
-        length_ns = (gaps.end_ns - gaps.start_ns)[is_inside]
-        hole_ns += int(length_ns[length_ns >= device_busy.SMALL_GAP_NS].sum())
+        first, _, end_ns = _launches(trace, rows[ops.device[rows] == unions.device])
+        gaps = gaps_of(unions.busy, window.start_ns, window.end_ns)
+        holes = select(gaps, gaps.end_ns - gaps.start_ns >= device_busy.SMALL_GAP_NS)
+        hole_ns += int(covered_each(holes, ops.start_ns[first], end_ns).sum())
+        span_ns += int((end_ns - ops.start_ns[first]).sum())
     return hole_ns, span_ns

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen.arrays import Integers, Mask
 from reportgen.facts import device_busy
@@ -214,13 +213,6 @@ def waits_of(trace: RankTrace, track: ReplayedRank, is_meant: Mask) -> Mask:
     """Return an (m,) mask of the waits that are calls of some copies, an (n_ops,) mask."""
     launches = trace.gpu_ops.launch[is_meant & device_busy.blocking_copies(trace)]
     return np.asarray(np.isin(track.waits, launches))
-
-
-def launches_of(trace: RankTrace, launch: NDArray[np.integer]) -> Places:
-    """Return the calls that launched some operations, each once, in order."""
-    is_launch = np.zeros(trace.calls.start_ns.size + 1, dtype=bool)
-    is_launch[launch] = True  # ``NONE`` is the last
-    return np.flatnonzero(is_launch[:-1])
 
 
 def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:

@@ -177,12 +177,12 @@ def _unfused_attention_ns(trace: RankTrace, launched_by: Integers) -> int:
     is_product = rows_named(trace, slices.name, _PRODUCT.search)
     is_softmax = rows_named(trace, slices.name, _SOFTMAX.search)
     is_meant = np.zeros(slices.start_ns.size + 1, dtype=bool)
-    for thread in np.unique(slices.thread[is_softmax]).tolist():
-        rows = np.flatnonzero((is_product | is_softmax) & (slices.thread == thread))
-        middle = np.flatnonzero(is_softmax[rows][1:-1]) + 1
-        middle = middle[is_product[rows[middle - 1]] & is_product[rows[middle + 1]]]
-        for place in (middle - 1, middle, middle + 1):
-            is_meant[rows[place]] = True
+    rows = np.flatnonzero(is_product | is_softmax)
+    rows = rows[np.argsort(slices.thread[rows], kind="stable")]
+    before, middle, after = rows[:-2], rows[1:-1], rows[2:]
+    is_chain = is_product[before] & is_softmax[middle] & is_product[after]
+    is_chain &= slices.thread[before] == slices.thread[after]
+    is_meant[[before[is_chain], middle[is_chain], after[is_chain]]] = True
     is_part = is_meant[launched_by] & (trace.gpu_ops.kind == GpuKind.KERNEL)  # ``NONE`` is the last
     return int(trace.gpu_ops.duration_ns[is_part].sum())
 
