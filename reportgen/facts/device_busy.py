@@ -352,8 +352,13 @@ def use_together(devices: Sequence[FineUse]) -> Use:
     """
     width_ns = max(item.width_ns for item in devices)
     is_apart = is_far_apart([item.reach_ns for item in devices])
-    if is_apart:
-        devices = _from_the_first(devices)
+    if is_apart:  # bins keep their multiples
+        begin_ns = min(item.reach_ns[0] for item in devices)
+        devices = [
+            replace(item, edge_ns=item.edge_ns + (begin_ns - item.reach_ns[0]) // width * width)
+            for item in devices
+            for width in [item.width_ns]
+        ]
     first_ns = min(item.reach_ns[0] for item in devices)
     last_ns = max(item.reach_ns[1] for item in devices)
     width_ns *= next(
@@ -376,13 +381,3 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         length_ns=length_ns,
         is_apart=is_apart,
     )
-
-
-def _from_the_first(devices: Sequence[FineUse]) -> list[FineUse]:
-    """Return all devices as if they had been recorded with the first; bins keep their multiples."""
-    first_ns = min(item.reach_ns[0] for item in devices)
-    return [
-        replace(item, edge_ns=item.edge_ns + (first_ns - item.reach_ns[0]) // n * n)
-        for item in devices
-        for n in [item.width_ns]
-    ]

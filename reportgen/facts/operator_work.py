@@ -26,7 +26,7 @@ from reportgen.facts.traced_steps import step_rows
 from reportgen.merging import joint_codes, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
+from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind
 
 _ELEMENTWISE = re.compile(
     r"elementwise|reduce_kernel|triton_(?:poi|red|per)_|softmax|(?:layer|batch|rms)_?norm",
@@ -127,7 +127,10 @@ def operator_work(trace: RankTrace, more_names: str | None) -> Mapping[OperatorK
     operator, kind = _operators(trace, rows)
     alone = np.where(operator == NONE, rows, NONE)  # a kernel without operator is a call
     call = joint_codes(operator, alone, kind, trace.gpu_ops.device[rows])
-    time_ns, longest = _union_by(trace, call, rows)
+    start_ns, end_ns = trace.gpu_ops.start_ns[rows], trace.gpu_ops.end_ns[rows]
+    by_length = np.lexsort((start_ns - end_ns, call))
+    longest = by_length[np.diff(call[by_length], prepend=-1) != 0]
+    time_ns = union_by_code_ns(call, start_ns, end_ns, longest.size)
     operator, kind, main = operator[longest], kind[longest], rows[longest]
     is_in_step = _in_steps(trace, operator)
     is_again = _computed_again(trace, operator)
@@ -161,14 +164,6 @@ def _operators(trace: RankTrace, rows: Rows) -> tuple[Rows, Rows]:
     return operator, np.where(is_counted, _WITH_FORMULA, kind)
 
 
-def _union_by(trace: RankTrace, call: Rows, rows: Rows) -> tuple[Times, Rows]:
-    """Return the union of each call's operations, and the place of its longest one."""
-    start_ns, end_ns = trace.gpu_ops.start_ns[rows], trace.gpu_ops.end_ns[rows]
-    by_length = np.lexsort((start_ns - end_ns, call))
-    longest = by_length[np.diff(call[by_length], prepend=-1) != 0]
-    return union_by_code_ns(call, start_ns, end_ns, longest.size), longest
-
-
 def _key_codes(trace: RankTrace, operator: Rows, kind: Rows, main: Rows) -> tuple[Rows, Rows]:
     """Return a code for each call, equal where its key is, and the first call of each code."""
     ops, slices = trace.gpu_ops, trace.slices
@@ -199,6 +194,7 @@ def _key_of(trace: RankTrace, operator: int, kind: int, main: int) -> OperatorKe
     precision = _precision(type_name, kernel)
     elements = work.least_elements if work else _least_elements(inputs, kind)
     bytes_each = _ELEMENT_BYTES.get(precision)
+    tile = None if _SPLIT.search(kernel) else _TILE.search(kernel)
     return OperatorKey(
         gpu=gpus[0] if gpus else ("", None),
         work_class=_class_of(name or kernel, kind, work),
@@ -208,13 +204,8 @@ def _key_of(trace: RankTrace, operator: int, kind: int, main: int) -> OperatorKe
         precision=precision,
         work=work,
         least_bytes=elements * bytes_each if elements and bytes_each else None,
-        tile=_tile_of(kernel),
+        tile=(int(tile[1]), int(tile[2])) if tile else None,
     )
-
-
-def _tile_of(kernel: str) -> tuple[int, int] | None:
-    match = None if _SPLIT.search(kernel) else _TILE.search(kernel)
-    return (int(match[1]), int(match[2])) if match else None
 
 
 def _class_of(name: str, kind: int, work: OperatorWork | None) -> WorkClass:

@@ -164,7 +164,7 @@ def _copies(trace: RankTrace) -> tuple[Copies, ...]:
             node=trace.node,
             rank=trace.rank,
             direction=MEMSET if same.kind[0] == GpuKind.MEMSET else direction_of(name),
-            kinds=kinds_of(name),
+            kinds=kinds[1].strip() if (kinds := _KINDS.search(name)) else "",
             count=same.name.size,
             time_ns=int(same.duration_ns.sum()),
             bytes=int(same.bytes[same.bytes != NONE].sum()),
@@ -179,6 +179,7 @@ def _copies(trace: RankTrace) -> tuple[Copies, ...]:
 _DIRECTION = re.compile(r"([HDPA])to([HDPA])")
 _WORDS = re.compile(r"(Host|Device|Peer)To(Host|Device|Peer)", re.IGNORECASE)
 _KINDS = re.compile(r"\(([^()]*)\)")
+"""The kinds of memory, as the profiler writes them."""
 
 
 def direction_of(name: str) -> str:
@@ -196,12 +197,6 @@ def direction_of(name: str) -> str:
     if found in DIRECTIONS:
         return found
     return "PtoP" if "P" in found else OTHER
-
-
-def kinds_of(name: str) -> str:
-    """Return the kinds of memory in a copy's name, as the profiler writes them, or ``""``."""
-    match = _KINDS.search(name)
-    return match[1].strip() if match else ""
 
 
 def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str, int]:

@@ -149,7 +149,14 @@ def _exhibits(
     meetings: Meetings, every_ns: int, stragglers: Sequence[Straggler]
 ) -> Iterator[Exhibit]:
     if meetings.n:
-        yield _split(meetings, every_ns)
+        transfer_ns = int((meetings.transfer_ns * meetings.n_ranks).sum())
+        yield kit.ranking(
+            "transfer_and_waiting",
+            [("transfer", transfer_ns), ("waiting for other ranks", every_ns - transfer_ns)],
+            title="Transfer and waiting in communication",
+            caption=write(SPLIT_CAPTION, n=meetings.n, every=every_ns),
+            roles=[Role.NETWORK, Role.IO],
+        )
     title = "Waiting and last arrivals by rank"
     caption = "A rank waits from the time it starts the collective until the last rank starts it."
     yield kit.table("stragglers", stragglers, Straggler, title=title, caption=caption)
@@ -201,17 +208,6 @@ def _costliest(meetings: Meetings) -> Meetings:
     n_listed = np.cumsum(meetings.n_ranks[order])
     n_kept = max(1, int(np.searchsorted(n_listed, MOST_LISTED, side="right")))
     return meetings.take(np.sort(order[:n_kept]))
-
-
-def _split(meetings: Meetings, every_ns: int) -> Exhibit:
-    transfer_ns = int((meetings.transfer_ns * meetings.n_ranks).sum())
-    return kit.ranking(
-        "transfer_and_waiting",
-        [("transfer", transfer_ns), ("waiting for other ranks", every_ns - transfer_ns)],
-        title="Transfer and waiting in communication",
-        caption=write(SPLIT_CAPTION, n=meetings.n, every=every_ns),
-        roles=[Role.NETWORK, Role.IO],
-    )
 
 
 RULE = Rule(

@@ -109,19 +109,18 @@ def clock_shifts(meetings: Meetings, clocks: Mapping[int, str]) -> list[ClockShi
         return []
     ranks, place = np.unique(meetings.members.rank, return_inverse=True)
     code = {name: at for at, name in enumerate(names)}
-    of_rank = np.array([code[clocks[rank]] for rank in ranks.tolist()], dtype=np.int64)
-    meeting, clock = meetings.of_row, of_rank[place]
+    clock = np.array([code[clocks[rank]] for rank in ranks.tolist()])[place]
+    meeting = meetings.of_row
     _, one_each = np.unique(meeting * len(names) + clock, return_index=True)
     meeting, clock, end_ns = meeting[one_each], clock[one_each], meetings.members.end_ns[one_each]
     base = int(np.bincount(clock).argmax())
-    row_of_base = np.full(meetings.n, NONE)
-    row_of_base[meeting[clock == base]] = np.flatnonzero(clock == base)
-    row = row_of_base[meeting]
-    later_ns, is_common = end_ns - end_ns[row], row != NONE
-    shifts = [
+    base_ns = np.full(meetings.n, NONE)
+    base_ns[meeting[clock == base]] = end_ns[clock == base]
+    later_ns, is_common = end_ns - base_ns[meeting], base_ns[meeting] != NONE
+    shifts = (
         _shift(names[at], names[base], later_ns[is_common & (clock == at)])
         for at in range(len(names))
-    ]
+    )
     return [item for item in shifts if item is not None]
 
 

@@ -37,6 +37,7 @@ MOST_UNKNOWN_PCT = 80.0
 MOST_ROWS = 2_000
 KNOWN_OF_FEW = """FLOPs are known for {known:pct} of the time of matrix products, convolutions and
     attention. Older traces do not name the options of a convolution."""
+OF_STEPS = " At the peak the operations of the steps would take {mfu:pct} of their time (MFU)."
 FROM_CACHE = " Above 100 % of the bandwidth, data come from the cache."
 HOW_TO_RECORD = (
     "Record with torch.profiler.profile(record_shapes=True), or give the model's size: "
@@ -229,7 +230,8 @@ def _exhibits(
         ns=job.kernel_ns,
     )
     roofs = tables.roofs_text(job, params)
-    reached = tables.how_fast(rows, job.kernel_ns) + _mfu_text(use)
+    reached, mfu = tables.how_fast(rows, job.kernel_ns), _ratios(use)["mfu_ratio"]
+    reached += "" if mfu is None else write(OF_STEPS, mfu=100 * mfu)
     bands = tables.by_peak(rows, job.kernel_ns)
     has_bands = pct_of(dict(bands).get(tables.NO_FLOPS, 0), job.kernel_ns) < MOST_UNKNOWN_PCT
     if has_bands:
@@ -270,12 +272,6 @@ def _exhibits(
     )
     if use:
         yield _utilization(job, use, params)
-
-
-def _mfu_text(use: Sequence[tables.Utilization]) -> str:
-    mfu = _ratios(use)["mfu_ratio"]
-    said = " At the peak the operations of the steps would take {mfu:pct} of their time (MFU)."
-    return "" if mfu is None else write(said, mfu=100 * mfu)
 
 
 def _utilization(job: RankWork, use: Sequence[tables.Utilization], params: Params) -> Exhibit:
