@@ -286,7 +286,7 @@ def reason_to_skip(
         return not_sampled("The use of CPUs, GPUs, memory, disks and network was not sampled.")
     if n_gpus == 0:
         return Reason(code=ReasonCode.NO_GPU, text="The job has no GPU.")
-    return None if n_samples > patience else too_few(too_short(n_samples, patience=patience))
+    return None if n_samples > patience else too_short(n_samples, patience=patience)
 
 
 def not_sampled(text: str) -> Reason:
@@ -307,9 +307,9 @@ def concerning(part: int, whole: int, noun: str, *, more: str = "") -> str:
     return "" if whole == 1 else f" This concerns {part_of(part, whole, noun)}{more}."
 
 
-def too_short(n_samples: int, *, patience: int) -> str:
-    """Return the sentence that there are no more samples than ``patience``."""
-    return write(
+def too_short(n_samples: int, *, patience: int) -> Reason:
+    """Return the reason not to judge that there are no more samples than ``patience``."""
+    return too_few(
         "Too few to judge: {n_samples:count sample} of the machines' utilization; this check "
         "needs more than {patience:n}.",
         n_samples=n_samples,

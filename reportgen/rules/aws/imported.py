@@ -13,7 +13,7 @@ from reportgen.rules.aws.bottleneck_tables import gpu_samples
 from reportgen.rules.aws.details import mapping_of
 from reportgen.rules.aws.shown import exhibits_of_details
 from reportgen.rules.base import AnyRule, Need, param_specs, param_values
-from reportgen.rules.kit import Message, too_few, too_short
+from reportgen.rules.kit import Message, too_short
 from reportgen.rules.runner import Failure, guarded, with_about
 from reportgen.rules.settings import checked_value
 from reportgen.text import write
@@ -233,4 +233,4 @@ def _lack(
         without = ReasonCode.NO_EVENTS if has_events else ReasonCode.NO_FRAMEWORK_METRICS
         code = without if _reads_events(rule) else ReasonCode.NOT_SAMPLED
         return Reason(code=code, text="It saw no data.")
-    return too_few(too_short(datapoints, patience=patience))
+    return too_short(datapoints, patience=patience)
