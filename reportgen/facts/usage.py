@@ -275,6 +275,12 @@ def unused_ratio(system: SystemTable, *, outside: Union = NOTHING) -> float | No
     return float(np.minimum(unused_pct, most_pct).sum()) / (100 * int(n_gpus.sum()))
 
 
+def each_unused_ratio(system: SystemTable) -> list[float]:
+    """Return how much of its working time each GPU in use leaves unused, 0-1, in device order."""
+    known = map(present_values, _unused_pct(system))
+    return [float(values.mean()) / 100 if values.size else 0.0 for values in known]
+
+
 def idlest_unused_ratio(
     system: SystemTable, *, outside: Union = NOTHING, is_one_process: bool = False
 ) -> float | None:

@@ -422,12 +422,11 @@ def _waits_itself(found: LaggingWorker, job: FrameworkSums) -> bool:
     much then. Only a GPU of its own that lacks more work than theirs shows that they wait for it.
     """
     between_ns = between_each_ns(job.paces)
-    unused = {item.worker: item.unused_ratio for item in job.between}
     longer_ns = (found.median_ns - found.usual_ns) / 2
     worker = found.pace.worker
     return any(
         each_ns - between_ns[worker] >= longer_ns
-        and unused.get(worker, 0.0) - unused.get(other, 0.0) < usage.SHORT_FROM_RATIO
+        and job.unused[worker] - job.unused[other] < usage.SHORT_FROM_RATIO
         for other, each_ns in between_ns.items()
     )
 

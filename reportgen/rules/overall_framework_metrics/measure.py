@@ -31,6 +31,7 @@ from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_
 from reportgen.profile import Clock, NodeProfile, SeriesKind, SpanTable
 from reportgen.profile.memo import fact
 from reportgen.profile.spans import LOADER_PROCESS
+from reportgen.profile.system import device_order
 from reportgen.rules.base import NoParams
 from reportgen.rules.kit import concat, merge, merged, row, sum_by_key
 from reportgen.rules.overall_framework_metrics import tables
@@ -68,6 +69,7 @@ class FrameworkSums:
         n_lasting: events that are more than an instant.
         interval_ns: between the samples of the system metrics, of the first node that has any.
         between, phases: what lies between the steps of each worker, and of each phase.
+        unused: by worker, how much of its time its GPU leaves unused, 0-1.
         lost_ns: between the steps of each worker, summed, of which nothing was recorded.
         turns_ns: by ``phase_word``, the steps of all workers with what usually lies behind them.
     """
@@ -86,6 +88,7 @@ class FrameworkSums:
     lost_ns: int = merged(sum, default=0)
     between: tuple[tables.Between, ...] = merged(concat, default=())
     phases: tuple[between_steps.PhaseBetween, ...] = merged(concat, default=())
+    unused: Mapping[str, float] = merged(sum_by_key, default_factory=dict)
     recorded: tuple[Recorded, ...] = merged(concat, default=())
     turns_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
 
@@ -107,12 +110,26 @@ def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
         interval_ns=part.system.interval_ns,
         lost_ns=_lost_ns(part),
         between=tuple(_between(part)),
+        unused=_unused_by_worker(part),
         phases=between_steps.phases_between_of(part),
         recorded=tuple(_recorded(part)),
         turns_ns=sum_by_key(
             {phase_word(times.steps.phase): _turns_ns(times)} for times in step_times_of(spans)
         ),
     )
+
+
+def _unused_by_worker(part: NodeProfile) -> dict[str, float]:
+    """Return what the GPU of each worker leaves unused: the first has the first one, and so on.
+
+    Where there are not as many of both, the GPU that works least counts for all.
+    """
+    steps, ratios = part.spans.steps(), usage.each_unused_ratio(part.system)
+    codes = np.unique(steps.worker).tolist()
+    workers = sorted((steps.workers[code] for code in codes), key=device_order)
+    if len(ratios) != len(workers):
+        ratios = [max(ratios, default=0.0)] * len(workers)
+    return dict(zip(workers, ratios, strict=True))
 
 
 def _turns_ns(times: StepTimes) -> int:

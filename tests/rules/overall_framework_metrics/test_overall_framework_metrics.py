@@ -301,11 +301,15 @@ def test_a_worker_waits_in_its_passes_while_another_one_works_between_steps(
     assert (finding(run(RULE, *parts), "STRAG-1") is not None) is is_told
 
 
-def test_a_worker_may_wait_in_its_passes_for_one_of_its_own_node() -> None:
+@pytest.mark.parametrize(("use_pct", "is_told"), [(90.0, False), (85.0, True)])
+def test_a_worker_may_wait_in_its_passes_for_one_of_its_own_node(
+    use_pct: float, is_told: bool
+) -> None:
     rows = synchronous({"algo-1-27": 0.2}, step_s=0.3)
     rows += synchronous({"algo-1-28": 0.6}, step_s=0.9)
+    gpus = system_table({"gpu0": [98.0] * 40, "gpu1": [use_pct] * 40}, interval_s=1.0)
 
-    assert finding(run(RULE, node(rows)), "STRAG-1") is None
+    assert (finding(run(RULE, replace(node(rows), system=gpus)), "STRAG-1") is not None) is is_told
 
 
 @pytest.mark.parametrize("n_steps", [9, 10])
