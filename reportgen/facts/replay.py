@@ -36,21 +36,6 @@ Places = Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchRuns:
-    """Runs of operations whose launches the same waits delay, in order.
-
-    Attributes:
-        first: (r,) place of the first operation of each.
-        n_waits: (r,) how many waits of the host were over at its launches.
-        before: (m,) how many runs are played before the host goes on after each wait.
-    """
-
-    first: Places
-    n_waits: Places
-    before: Places
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedRank:
     """The replayed part of a rank: the device that ran most, and the calls in which its host waits.
 
@@ -68,7 +53,10 @@ class ReplayedRank:
         for_op: (m,) place in ``rows`` of the operation that each waited for, ``NONE`` for none.
         lead_ns: (m,) how long the device was busy after the end of that operation.
         rest_ns: (m,) the rest of each call when that operation is done.
-        runs: which operations were launched between the same two waits.
+        run_first: (r,) place of the first operation of each run, whose launches the same waits
+            delay.
+        run_waits: (r,) how many waits of the host were over at its launches.
+        n_runs: (m,) how many runs are played before the host goes on after each wait.
     """
 
     window: Window
@@ -85,7 +73,9 @@ class ReplayedRank:
     for_op: Places
     lead_ns: Times
     rest_ns: Times
-    runs: LaunchRuns
+    run_first: Places
+    run_waits: Places
+    n_runs: Places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +117,7 @@ def track_of(trace: RankTrace) -> ReplayedRank | None:
     low_ns, high_ns = trace.calls.start_ns[waits], trace.calls.end_ns[waits]
     is_known, op_end_ns = for_op != NONE, end_ns[for_op]
     has_steps = window.kind is device_busy.WindowKind.STEPS
+    run_first, run_waits = _runs(base_ns, for_op, high_ns)
     track = ReplayedRank(
         window=window,
         done_ns=NEVER,
@@ -142,13 +133,18 @@ def track_of(trace: RankTrace) -> ReplayedRank | None:
         for_op=for_op,
         lead_ns=np.where(is_known, reach_ns[for_op] - op_end_ns, -NEVER),
         rest_ns=high_ns - np.where(is_known, np.maximum(low_ns, op_end_ns), low_ns),
-        runs=_runs(base_ns, for_op, high_ns),
+        run_first=run_first,
+        run_waits=run_waits,
+        n_runs=np.searchsorted(run_first, for_op, side="right"),
     )
     return replace(track, done_ns=_end_ns(track, Change()))
 
 
-def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> LaunchRuns:
-    """Return runs that end where the host waits for an operation, or other waits are over."""
+def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> tuple[Places, Places]:
+    """Return runs that end where the host waits for an operation, or other waits are over.
+
+    These are the place of the first operation of each, and the waits that were over at its launch.
+    """
     place = np.arange(base_ns.size)
     # An operation is played before the first wait for it or a later one.
     n_played = np.searchsorted(np.maximum.accumulate(for_op), place)
@@ -158,9 +154,7 @@ def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> LaunchRuns:
     is_first = np.concatenate(([True], n_waits[1:] != n_waits[:-1], [False]))
     is_first[for_op + 1] = True
     first = np.flatnonzero(is_first[:-1])
-    return LaunchRuns(
-        first=first, n_waits=n_waits[first], before=np.searchsorted(first, for_op, side="right")
-    )
+    return first, n_waits[first]
 
 
 def _launches(trace: RankTrace, rows: Places, gap_ns: Times) -> tuple[Times, Times, Times]:
@@ -260,16 +254,16 @@ def _end_ns(track: ReplayedRank, change: Change) -> int:
 
     length_ns = np.minimum(track.length_ns, change.length_ns)
     is_free = np.broadcast_to(change.is_free, track.waits.shape)
-    runs, work_ns = track.runs, np.cumsum(track.gap_ns + length_ns)
+    work_ns = np.cumsum(track.gap_ns + length_ns)
     ready_ns = sooner(track.base_ns) + track.delay_ns + length_ns - work_ns
     ready_ns[track.base_ns == NEVER] = NEVER
-    ready = np.maximum.reduceat(ready_ns, runs.first).tolist()
-    n_waits = runs.n_waits.tolist()
+    ready = np.maximum.reduceat(ready_ns, track.run_first).tolist()
+    n_waits = track.run_waits.tolist()
     # At last the host waits for everything.
     low_ns = sooner(np.append(track.low_ns, track.host_end_ns))
     left_ns = sooner(track.high_ns) - np.where(is_free, 0, track.rest_ns)
     waits = (
-        np.append(runs.before, runs.first.size),
+        np.append(track.n_runs, len(ready)),
         np.append(work_ns[track.for_op] - track.lead_ns, work_ns[-1]),
         low_ns,
         np.append(left_ns, low_ns[-1]),

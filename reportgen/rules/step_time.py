@@ -281,46 +281,31 @@ def _histograms(
     traced: Sequence[RankSteps], every: Mapping[str, Any], on_gpu: Mapping[str, Any]
 ) -> Iterator[results.Exhibit]:
     """Yield how long steps took on the GPUs, where they worked, and from step to step."""
-    with_gpu = [(rank, rank.steps.on_gpu_ns) for rank in traced if rank.steps.on_gpu_ns.size]
-    if with_gpu:
-        title, role = _title(GPU_TIMES, on_gpu), results.Role.GPU
-        yield _histogram("gpu_step_times", with_gpu, title=title, caption=ON_GPU_FROM_TO, role=role)
-    periods = [(rank, rank.steps.period_ns) for rank in traced]
-    title, role = _title(PERIODS, every), results.Role.STEP
-    yield _histogram("step_times", periods, title=title, caption=FROM_TO, role=role)
-
-
-def _title(what: str, times: Mapping[str, Any]) -> str:
-    """Return the title of a histogram; equal times, as of one step, have no percentiles."""
-    is_one = times["p50_ns"] == times["max_ns"]
-    return write(ONE_STEP if is_one else SPREAD, what=what, **times)
-
-
-def _histogram(
-    exhibit_id: str,
-    times: Sequence[tuple[RankSteps, Times]],
-    *,
-    title: str,
-    caption: str,
-    role: results.Role,
-) -> results.Exhibit:
-    """Return the histogram of a time of each rank's steps."""
-    medians_ns = [float(np.median(times_ns)) for _, times_ns in times]
-    shown = [times[at] for at in many_ranks.unusual(medians_ns)]
-    bins = bin_together([times_ns for _, times_ns in shown])
-    names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
-    n_steps = sum(times_ns.size for _, times_ns in shown)
-    of_what = f"{plural(n_steps, 'step')} on {plural(len(shown), 'rank')}"
-    return kit.histogram(
-        exhibit_id,
-        bins.edge_ns / NS_PER_US,
-        list(zip(names, bins.counts, strict=True)),
-        title=title,
-        caption=f"{caption} {of_what}, marked by {shown[0][0].steps.source}."
-        + kit.unusual_only("ranks", shown=len(shown), every=len(times)),
-        unit="us",
-        role=role,
-    )
+    for exhibit_id, name, what, spread, caption, role in (
+        ("gpu_step_times", "on_gpu_ns", GPU_TIMES, on_gpu, ON_GPU_FROM_TO, results.Role.GPU),
+        ("step_times", "period_ns", PERIODS, every, FROM_TO, results.Role.STEP),
+    ):
+        times: list[tuple[RankSteps, Times]] = [(r, getattr(r.steps, name)) for r in traced]
+        times = [(rank, times_ns) for rank, times_ns in times if times_ns.size]
+        if not times:
+            continue
+        # Equal times, as of one step, have no percentiles.
+        title = ONE_STEP if spread["p50_ns"] == spread["max_ns"] else SPREAD
+        shown = [times[at] for at in many_ranks.unusual([np.median(of) for _, of in times])]
+        bins = bin_together([times_ns for _, times_ns in shown])
+        names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
+        n_steps = sum(times_ns.size for _, times_ns in shown)
+        of_what = f"{plural(n_steps, 'step')} on {plural(len(shown), 'rank')}"
+        yield kit.histogram(
+            exhibit_id,
+            bins.edge_ns / NS_PER_US,
+            list(zip(names, bins.counts, strict=True)),
+            title=write(title, what=what, **spread),
+            caption=f"{caption} {of_what}, marked by {shown[0][0].steps.source}."
+            + kit.unusual_only("ranks", shown=len(shown), every=len(times)),
+            unit="us",
+            role=role,
+        )
 
 
 def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
