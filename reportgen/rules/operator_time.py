@@ -159,13 +159,12 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     if not rows:
         return Outcome(missing=_SAY_NONE)
     self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
-    by_gpu_time = sorted(rows, key=lambda item: (-item.gpu_ns, item.name))
     work = [(item.name, item.self_ns - item.wait_ns) for item in rows]
-    work.sort(key=lambda pair: (-pair[1], pair[0]))
+    on_gpu = [(item.name, item.gpu_ns) for item in rows]
     by_host, by_gpu = (
         kit.ranking(
             exhibit_id,
-            parts,
+            sorted(parts, key=lambda part: (-part[1], part[0])),
             title=title,
             caption=write(caption, every=sum(time_ns for _, time_ns in parts)),
             name="operator",
@@ -176,7 +175,7 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
         )
         for exhibit_id, parts, role, title, caption in (
             ("top_by_self_time", work, Role.CPU, *BY_SELF_TIME),
-            ("top_by_gpu_time", [(i.name, i.gpu_ns) for i in by_gpu_time], Role.GPU, *BY_GPU_TIME),
+            ("top_by_gpu_time", on_gpu, Role.GPU, *BY_GPU_TIME),
         )
     )
     every = kit.table(

@@ -106,13 +106,15 @@ class RankSteps:
     """The steps of one rank, with percentiles of their periods and of their time on the GPUs.
 
     Those of the GPUs are about the steps that launched operations, ``None`` where no step did.
-    ``clock_ns`` is what the trace's own clock showed at its origin.
+    ``clock_ns`` is what the trace's own clock showed at its origin, ``excess_ns`` the extra time of
+    each step that lasts several medians, else 0.
     """
 
     node: str
     origin_ns: int
     clock_ns: int
     steps: StepRows
+    excess_ns: Floats
     rank: int = kit.col()
     count: int = kit.col()
     p50_ns: float = kit.col("us", name="p50_us", per=NS_PER_US)
@@ -127,34 +129,14 @@ class RankSteps:
     first_step_gpu_ops: int = kit.col()
     median_step_gpu_ops: float = kit.col()
 
-    def excess_ns(self, times: float) -> Floats:
-        """Return (n,) extra time of steps that last several medians, else 0.
-
-        Both clocks must show it: a host that runs ahead takes long steps when the queue is full,
-        and the GPUs keep their pace. They idle before the work of a slow step, or after it.
-        """
-        period_ns = self.steps.period_ns
-        pace_ns = np.maximum(self.steps.pace_ns, np.append(self.steps.pace_ns[1:], 0))
-        pace_excess_ns = pace_ns - np.median(self.steps.pace_ns)
-        excess_ns = np.minimum(period_ns - self.p50_ns, pace_excess_ns)
-        is_slow = (period_ns > times * self.p50_ns) & (excess_ns > (times - 1) / 2 * self.p50_ns)
-        return np.where(is_slow, excess_ns, 0.0)
-
-    def waited_ns(self, times: float) -> int:
-        """Return how much longer than usual the host waits for a batch in steps of several medians.
-
-        Of each step it is at most its excess.
-        """
-        waited_ns = self.steps.loader_ns - np.median(self.steps.loader_ns)
-        return int(np.clip(waited_ns, 0, self.excess_ns(times)).sum())
-
-    def lost_ratio(self, times: float) -> float:
+    @property
+    def lost_ratio(self) -> float:
         """Return the share of its time that slow steps take beyond the median."""
         whole_ns = max(self.steps.period_ns.sum(), self.steps.pace_ns.sum(), 1)
-        return float(self.excess_ns(times).sum() / whole_ns)
+        return float(self.excess_ns.sum() / whole_ns)
 
 
-def measure(trace: RankTrace, _params: Params) -> tuple[int, RankSteps | None]:
+def measure(trace: RankTrace, params: Params) -> tuple[int, RankSteps | None]:
     """Return the number of GPU operations of a rank, and its steps."""
     n_ops, steps = trace.gpu_ops.start_ns.size, step_rows(trace)
     if steps is None:
@@ -164,6 +146,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, RankSteps | None]:
         origin_ns=trace.origin_ns,
         clock_ns=own_clock_ns(trace),
         steps=steps,
+        excess_ns=_excess_ns(steps, times=params.threshold_times),
         rank=trace.rank,
         gpu_busy_pct=100 * steps.busy_ratio,
         first_step_gpu_ops=int(steps.n_ops[0]),
@@ -172,6 +155,19 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, RankSteps | None]:
         **_percentiles(steps.period_ns),
         **_percentiles(steps.on_gpu_ns, of="gpu_span_"),
     )
+
+
+def _excess_ns(steps: StepRows, *, times: float) -> Floats:
+    """Return (n,) extra time of steps that last several medians, else 0.
+
+    Both clocks must show it: a host that runs ahead takes long steps when the queue is full, and
+    the GPUs keep their pace. They idle before the work of a slow step, or after it.
+    """
+    usual_ns = float(np.median(steps.period_ns))
+    pace_ns = np.maximum(steps.pace_ns, np.append(steps.pace_ns[1:], 0))
+    excess_ns = np.minimum(steps.period_ns - usual_ns, pace_ns - np.median(steps.pace_ns))
+    is_slow = (steps.period_ns > times * usual_ns) & (excess_ns > (times - 1) / 2 * usual_ns)
+    return np.where(is_slow, excess_ns, 0.0)
 
 
 def _percentiles(values_ns: Times, *, of: str = "") -> dict[str, Any]:
@@ -230,22 +226,22 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
 
 
 def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None:
-    times = params.threshold_times
     long = [rank for rank in traced if rank.count >= params.least_steps]
-    rank = max(long, key=lambda rank: rank.lost_ratio(times), default=traced[0])
-    steps, lost = rank.steps, rank.lost_ratio(times)
+    rank = max(long, key=lambda rank: rank.lost_ratio, default=traced[0])
+    steps, lost = rank.steps, rank.lost_ratio
     if not long or lost <= 0:
         return None
-    rows = np.flatnonzero(rank.excess_ns(times))
+    rows = np.flatnonzero(rank.excess_ns)
     longest = rows[steps.period_ns[rows].argmax()]
     slowest_ns = int(steps.period_ns[longest])
     start_s = seconds(rank.origin_ns + int(steps.start_ns[longest]))
-    excess_ns, waited_ns = int(rank.excess_ns(times).sum()), rank.waited_ns(times)
+    excess_ns, longer_ns = int(rank.excess_ns.sum()), steps.loader_ns - np.median(steps.loader_ns)
+    waited_ns = int(np.clip(longer_ns, 0, rank.excess_ns).sum())
     message = LOADER if waited_ns >= LOADER_RATIO * excess_ns else SLOW
     return message.finding(
         severity=kit.fault_severity(lost),
         measured=round(slowest_ns / rank.p50_ns, 2) if rank.p50_ns > 0 else None,
-        threshold=times,
+        threshold=params.threshold_times,
         where=results.Where(node=rank.node, start_s=start_s, end_s=start_s + seconds(slowest_ns)),
         share=lost,
         some=part_of(rows.size, rank.count, "step"),
