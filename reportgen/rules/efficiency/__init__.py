@@ -10,8 +10,7 @@ from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.efficiency import tables
-from reportgen.rules.efficiency.measure import RankWork, measure
-from reportgen.rules.efficiency.params import Params
+from reportgen.rules.efficiency.measure import Params, RankWork, measure
 from reportgen.text import join_names, one_line, write
 from reportgen.units import NS_PER_US, pct_of
 

@@ -9,8 +9,7 @@ from math import ceil, prod
 from reportgen.facts.operator_flops import COUNTED, WorkClass
 from reportgen.facts.operator_work import Gpu, OperatorKey, OperatorSums
 from reportgen.rules import kit
-from reportgen.rules.efficiency.measure import RankWork
-from reportgen.rules.efficiency.params import Params, peak_flops, peaks_of, sources
+from reportgen.rules.efficiency.measure import Params, RankWork, peak_flops, peaks_of, sources
 from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
