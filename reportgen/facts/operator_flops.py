@@ -134,26 +134,22 @@ def _grouped_mm(inputs: Inputs) -> OperatorWork | None:
     return _product(left[-2], right[-1], left[-1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Convolution:
-    """Places of a convolution's options; where ``transposed`` is none, it never is."""
+def _convolution(
+    inputs: Inputs, *, options: Sequence[int], groups_at: int, transposed_at: int | None = None
+) -> OperatorWork | None:
+    """Return the work of a convolution; where ``transposed_at`` is none, it never is transposed.
 
-    stride: int
-    padding: int
-    dilation: int
-    groups: int
-    transposed: int | None = None
-
-
-def _convolution(places: _Convolution, inputs: Inputs) -> OperatorWork | None:
+    ``options`` are the places of stride, padding and dilation.
+    """
     x, weight = inputs.shape(0, 3, 4, 5), inputs.shape(1, 3, 4, 5)
-    is_transposed = False if places.transposed is None else inputs.value(places.transposed)
-    groups = inputs.value(places.groups)
+    is_transposed = False if transposed_at is None else inputs.value(transposed_at)
+    groups = inputs.value(groups_at)
     if x is None or weight is None or type(is_transposed) is not bool or type(groups) is not int:
         return None
     if len(x) != len(weight) or x[1] != (weight[0] if is_transposed else weight[1] * groups):
         return None
-    met = x[2:] if is_transposed else _output_sizes(places, inputs, x[2:], weight[2:])
+    spread = [_spread(inputs.value(place), len(x) - 2) for place in options]
+    met = x[2:] if is_transposed else _output_sizes(x[2:], weight[2:], *spread)
     if met is None:
         return None
     n_outputs = 0 if is_transposed else x[0] * weight[0] * prod(met)
@@ -161,12 +157,8 @@ def _convolution(places: _Convolution, inputs: Inputs) -> OperatorWork | None:
 
 
 def _output_sizes(
-    places: _Convolution, inputs: Inputs, sizes: Shape, kernel: Shape
+    sizes: Shape, kernel: Shape, stride: Shape | None, padding: Shape | None, dilation: Shape | None
 ) -> Shape | None:
-    stride, padding, dilation = (
-        _spread(inputs.value(place), len(sizes))
-        for place in (places.stride, places.padding, places.dilation)
-    )
     if stride is None or padding is None or dilation is None or 0 in stride:
         return None
     found = [
@@ -196,8 +188,7 @@ def _of_convolution(
 def _library_convolution(inputs: Inputs) -> OperatorWork | None:
     """Return the work of cuDNN's or MIOpen's convolution; MIOpen's has a bias before options."""
     first = 2 if inputs.value(2) is not None else 3
-    places = _Convolution(padding=first, stride=first + 1, dilation=first + 2, groups=first + 3)
-    return _convolution(places, inputs)
+    return _convolution(inputs, options=(first + 1, first, first + 2), groups_at=first + 3)
 
 
 def _convolution_backward(inputs: Inputs) -> OperatorWork | None:
@@ -215,77 +206,54 @@ def _convolution_backward(inputs: Inputs) -> OperatorWork | None:
     return _of_convolution(met[0] * prod(met[2:]), weight, n_elements, n_times=n_gradients)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attention:
-    """Where an attention operator has its inputs.
+def _attention(
+    inputs: Inputs,
+    *,
+    causal_at: int,
+    is_heads_first: bool = False,
+    is_backward: bool = False,
+    longest_at: int | None = None,
+) -> OperatorWork | None:
+    """Return the work of attention; of packed sequences as if all keys were as long as the longest.
 
-    Attributes:
-        query: place of the query; key and value follow it.
-        causal: place of the option: a truth value, or 1 and 2 for masks that are causal.
+    A causal mask halves it where there are as many keys as queries, else it is an upper bound.
+
+    Args:
+        inputs: query, key and value, behind the gradient of the output where that is one of them.
+        causal_at: place of the option: a truth value, or 1 and 2 for masks that are causal.
         is_heads_first: whether sizes are (batch, heads, length, width), else (batch, length, heads,
             width).
         is_backward: whether it computes the gradients: five products, one of which is computed
             again.
-        longest: place of the longest query where sequences are packed, the longest key follows.
+        longest_at: place of the longest query where sequences are packed, the longest key follows.
     """
-
-    query: int = 0
-    causal: int
-    is_heads_first: bool = False
-    is_backward: bool = False
-    longest: int | None = None
-
-
-def _attention(places: _Attention, inputs: Inputs) -> OperatorWork | None:
-    """Return the work of attention; of packed sequences as if all keys were as long as the longest.
-
-    A causal mask halves it where there are as many keys as queries, else it is an upper bound.
-    """
-    query, key, value = (inputs.shape(places.query + place, 3, 4) for place in range(3))
+    query, key, value = (inputs.shape(is_backward + place, 3, 4) for place in range(3))
     if query is None or key is None or value is None or len({*map(len, (query, key, value))}) > 1:
         return None
     is_packed = len(query) == 3
-    at = 0 if is_packed else 2 if places.is_heads_first else 1
+    at = 0 if is_packed else 2 if is_heads_first else 1
     if query[-1] != key[-1] or key[at] != value[at] or not (is_packed or query[0] == key[0]):
         return None
-    longest = inputs.value(places.longest + 1) if is_packed and places.longest else None
+    longest = inputs.value(longest_at + 1) if is_packed and longest_at else None
     n_keys = longest if is_packed else key[at]
-    is_causal = is_packed or inputs.value(places.causal)
+    is_causal = is_packed or inputs.value(causal_at)
     if type(is_causal) not in {bool, int} or type(n_keys) is not int:
         return None
-    each = 3 * query[-1] + 2 * value[-1] if places.is_backward else query[-1] + value[-1]
+    each = 3 * query[-1] + 2 * value[-1] if is_backward else query[-1] + value[-1]
     is_half = bool(is_causal) and not is_packed and query[at] == n_keys
     n_elements = sum(map(prod, (query, key, value))) + prod(query[:-1]) * value[-1]
     return OperatorWork(
         kind=WorkClass.ATTENTION,
         flops=2 * prod(query[:-1]) * n_keys * each // (2 if is_half else 1),
-        least_elements=n_elements * (2 if places.is_backward else 1),
+        least_elements=n_elements * (2 if is_backward else 1),
         is_at_most=bool(is_causal) and not is_half,
     )
 
 
-_forward_of_sdpa = partial(_Attention, is_heads_first=True)
-_backward = partial(_Attention, query=1, is_backward=True)
-_ATTENTIONS: Mapping[str, _Attention] = {
-    "aten::_scaled_dot_product_flash_attention": _forward_of_sdpa(causal=4),
-    "aten::_scaled_dot_product_efficient_attention": _forward_of_sdpa(causal=6),
-    "aten::_scaled_dot_product_cudnn_attention": _forward_of_sdpa(causal=6),
-    "aten::_flash_attention_forward": _Attention(causal=8, longest=5),
-    "aten::_efficient_attention_forward": _Attention(causal=9, longest=6),
-    "flash_attn::_flash_attn_forward": _Attention(causal=5),
-    "flash_attn::_flash_attn_varlen_forward": _Attention(causal=9, longest=5),
-    "aiter::fmha_v3_fwd": _Attention(causal=5),
-    **{
-        f"aten::_scaled_dot_product_{name}_attention_backward": _backward(
-            causal=causal, is_heads_first=True
-        )
-        for name, causal in (("flash", 11), ("efficient", 11), ("cudnn", 14))
-    },
-    "aten::_flash_attention_backward": _backward(causal=11, longest=8),
-    "aten::_efficient_attention_backward": _backward(causal=14, longest=8),
-    "flash_attn::_flash_attn_backward": _backward(causal=11),
-}
-_ATEN = _Convolution(stride=3, padding=4, dilation=5, transposed=6, groups=8)
+_sdpa = partial(_attention, is_heads_first=True)
+_sdpa_back = partial(_sdpa, is_backward=True)
+_backward = partial(_attention, is_backward=True)
+_aten = partial(_convolution, options=(3, 4, 5), transposed_at=6, groups_at=8)
 _FORMULAS: Mapping[str, Callable[[Inputs], OperatorWork | None]] = {
     **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), partial(_mm, 0, 0)),
     **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), partial(_mm, 1, 0)),
@@ -293,8 +261,21 @@ _FORMULAS: Mapping[str, Callable[[Inputs], OperatorWork | None]] = {
     "aten::bmm": partial(_bmm, 0),
     "aten::baddbmm": partial(_bmm, 1),
     **dict.fromkeys(("aten::_grouped_mm", "aten::_scaled_grouped_mm"), _grouped_mm),
-    **dict.fromkeys(("aten::convolution", "aten::_convolution"), partial(_convolution, _ATEN)),
+    **dict.fromkeys(("aten::convolution", "aten::_convolution"), _aten),
     **dict.fromkeys(("aten::cudnn_convolution", "aten::miopen_convolution"), _library_convolution),
     "aten::convolution_backward": _convolution_backward,
-    **{name: partial(_attention, places) for name, places in _ATTENTIONS.items()},
+    "aten::_scaled_dot_product_flash_attention": partial(_sdpa, causal_at=4),
+    "aten::_scaled_dot_product_efficient_attention": partial(_sdpa, causal_at=6),
+    "aten::_scaled_dot_product_cudnn_attention": partial(_sdpa, causal_at=6),
+    "aten::_scaled_dot_product_flash_attention_backward": partial(_sdpa_back, causal_at=11),
+    "aten::_scaled_dot_product_efficient_attention_backward": partial(_sdpa_back, causal_at=11),
+    "aten::_scaled_dot_product_cudnn_attention_backward": partial(_sdpa_back, causal_at=14),
+    "aten::_flash_attention_forward": partial(_attention, causal_at=8, longest_at=5),
+    "aten::_efficient_attention_forward": partial(_attention, causal_at=9, longest_at=6),
+    "flash_attn::_flash_attn_forward": partial(_attention, causal_at=5),
+    "flash_attn::_flash_attn_varlen_forward": partial(_attention, causal_at=9, longest_at=5),
+    "aiter::fmha_v3_fwd": partial(_attention, causal_at=5),
+    "aten::_flash_attention_backward": partial(_backward, causal_at=11, longest_at=8),
+    "aten::_efficient_attention_backward": partial(_backward, causal_at=14, longest_at=8),
+    "flash_attn::_flash_attn_backward": partial(_backward, causal_at=11),
 }
