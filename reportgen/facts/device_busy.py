@@ -255,22 +255,17 @@ def n_computing(trace: RankTrace, more_names: str | None) -> dict[int, int]:
 
 def time_in(unions: DeviceUnions, window: Window, *, rank: int) -> DeviceTime:
     """Return the lengths of a device's unions inside a window."""
-
-    def inside(union: Union) -> Union:
-        return clip(union, window.start_ns, window.end_ns)
-
-    compute, communication = inside(unions.compute), inside(unions.communication)
+    inside = {
+        name: clip(getattr(unions, name), window.start_ns, window.end_ns)
+        for name in ("busy", "kernel", "compute", "communication", "memory")
+    }
     return DeviceTime(
         rank=rank,
         device=unions.device,
         window=window,
         window_ns=window.length_ns,
-        busy_ns=inside(unions.busy).length_ns,
-        kernel_ns=inside(unions.kernel).length_ns,
-        compute_ns=compute.length_ns,
-        communication_ns=communication.length_ns,
-        memory_ns=inside(unions.memory).length_ns,
-        overlap_ns=overlap_ns(compute, communication),
+        overlap_ns=overlap_ns(inside["compute"], inside["communication"]),
+        **{f"{name}_ns": union.length_ns for name, union in inside.items()},
     )
 
 

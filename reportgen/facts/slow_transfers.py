@@ -50,22 +50,17 @@ def slow_transfers(meetings: Meetings) -> SlowTransfers | None:
     name, size, n_bytes = members.name[first], members.group_size[first], members.bytes[first]
     whole = np.flatnonzero((n_bytes != NONE) & (meetings.n_ranks == np.maximum(size, 2)))
     alike = joint_codes(name, size, n_bytes)[whole]
-    slow = [np.empty(0, dtype=np.int64)]
-    compared = [np.empty(0, dtype=np.int64)]
-    usual_ns = np.zeros(meetings.n)
-    for _, places in sorted(rows_by_code(alike), key=lambda found: found[1][0]):
+    usual_ns, is_slow = np.zeros(meetings.n), np.zeros(meetings.n, dtype=bool)
+    is_compared = is_slow.copy()
+    for _, places in rows_by_code(alike):
         rows = whole[places]
-        if rows.size < LEAST_ALIKE:
-            continue
-        usual_ns[rows] = np.quantile(transfer_ns[rows], FAST_QUANTILE)
-        is_slow = transfer_ns[rows] > SLOW_TIMES * np.maximum(usual_ns[rows], 1.0)
-        if is_slow.any():
-            slow.append(rows[is_slow])
-            compared.append(rows)
-    found, every = np.concatenate(slow), np.concatenate(compared)
+        if rows.size >= LEAST_ALIKE:
+            usual_ns[rows] = np.quantile(transfer_ns[rows], FAST_QUANTILE)
+            is_slow[rows] = transfer_ns[rows] > SLOW_TIMES * np.maximum(usual_ns[rows], 1.0)
+            is_compared[rows] = is_slow[rows].any()
+    found, every = np.flatnonzero(is_slow), np.flatnonzero(is_compared)
     if not found.size:
         return None
-    found = found[np.argsort(meetings.start_ns[found], kind="stable")]
     more_ns = np.rint(transfer_ns[found] - usual_ns[found]).astype(np.int64)
     times = transfer_ns[found] / np.maximum(usual_ns[found], 1.0)
     chosen = meetings.take(found)
@@ -77,7 +72,7 @@ def slow_transfers(meetings: Meetings) -> SlowTransfers | None:
     return SlowTransfers(
         meetings=chosen,
         alike=meetings.take(every),
-        is_slow=np.isin(every, found),
+        is_slow=is_slow[every],
         lost_ns=dict(zip(ranks.tolist(), lost_ns.tolist(), strict=True)),
         excess_ns=int(more_ns.sum()),
         times=float(np.median(times)),
