@@ -223,6 +223,6 @@ def stretches_of(job: Bottlenecks) -> list[BottleneckStretch]:
                 end_ns=int(node.time_ns[last]) + node.interval_ns,
                 n_ticks=last - first + 1,
             )
-            for first, last in zip(runs.first.tolist(), runs.last.tolist(), strict=True)
+            for first, last in zip(*runs.tolist(), strict=True)
         ]
     return found

@@ -254,9 +254,9 @@ def _small(trace: RankTrace, track: ReplayedRank) -> tuple[Change, int]:
     is_kernel = is_alone & (ops.kind[order] == GpuKind.KERNEL)
     is_small = is_kernel & (ops.duration_ns[order] < SMALL_NS)
     small = np.flatnonzero(is_small)
-    runs = runs_of(small, max_step=1)
-    is_long = runs.last - runs.first >= LEAST_RUN - 1
-    first, last = small[runs.first[is_long]], small[runs.last[is_long]]
+    first, last = small[runs_of(small, max_step=1)]
+    is_long = last - first >= LEAST_RUN - 1
+    first, last = first[is_long], last[is_long]
     _, fused = rows_between(first, last + 1)
     is_fused = np.isin(track.rows, order[fused])
     length_ns = np.where(is_fused, track.length_ns * KEPT_BY_FUSION, track.length_ns)

@@ -158,24 +158,15 @@ def overlaps_any(
     return np.asarray((nearest >= 0) & (others.end_ns[np.maximum(nearest, 0)] >= start_ns))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """Runs in order: (n_runs,) positions in the input of the first and last member."""
+def runs_of(places: Instants, *, max_step: int) -> Integers:
+    """Merge sorted places (rows, minutes or instants) that lie at most ``max_step`` apart.
 
-    first: Instants
-    last: Instants
-
-    @property
-    def n_runs(self) -> int:
-        """Return the number of runs."""
-        return int(self.first.size)
-
-
-def runs_of(places: Instants, *, max_step: int) -> Runs:
-    """Merge sorted places (rows, minutes or instants) that lie at most ``max_step`` apart."""
+    Returns:
+        (2, n_runs) in order: positions in the input of the first and of the last member.
+    """
     breaks = np.flatnonzero(np.diff(places) > max_step)
-    ends = slice(0 if places.size else 1, None)
-    return Runs(first=np.append(0, breaks + 1)[ends], last=np.append(breaks, places.size - 1)[ends])
+    runs = np.array([np.append(0, breaks + 1), np.append(breaks, places.size - 1)])
+    return runs if places.size else runs[:, :0]
 
 
 # Events inside events

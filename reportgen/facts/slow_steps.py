@@ -206,8 +206,7 @@ def tail_of(values: Floats | Integers) -> float:
 def _events(excess_ns: Floats, is_slow: Mask) -> Events:
     """Return the stretches of slow cycles of a series, or of slow parts of them."""
     slow = np.flatnonzero(is_slow)
-    runs = runs_of(slow, max_step=1)
-    first, last = slow[runs.first], slow[runs.last]
+    first, last = slow[runs_of(slow, max_step=1)]
     inside = [excess_ns[begin : end + 1] for begin, end in zip(first, last, strict=True)]
     return Events(
         first=first,

@@ -164,8 +164,7 @@ def _spans(system: SystemTable, is_starved: Mask) -> list[slice]:
     if interval_ns is None or not rows.size:
         return []
     longest_ns = (MAX_HOLE_TICKS + 1) * interval_ns + interval_ns // 2
-    runs = runs_of(system.tick_ns[rows], max_step=longest_ns)
-    first, last = rows[runs.first], rows[runs.last]
+    first, last = rows[runs_of(system.tick_ns[rows], max_step=longest_ns)]
     length_ns = system.tick_ns[last] - system.tick_ns[first] + interval_ns
     is_long = length_ns >= LEAST_EPISODE_S * NS_PER_S
     return list(map(slice, first[is_long].tolist(), (last[is_long] + 1).tolist()))

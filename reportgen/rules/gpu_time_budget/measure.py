@@ -189,7 +189,7 @@ def _stretches(
         return
     is_after_gap = np.concatenate(([False], tick_ns[1:] > tick_ns[:-1] + length_ns[:-1]))
     runs = runs_of(idle + np.cumsum(is_after_gap)[idle], max_step=1)
-    for first, last in zip(idle[runs.first].tolist(), idle[runs.last].tolist(), strict=True):
+    for first, last in zip(*idle[runs].tolist(), strict=True):
         start, end = int(tick_ns[first]), int(tick_ns[last] + length_ns[last])
         if end - start >= least_ns and last - first + 1 >= LEAST_STRETCH_TICKS:
             spent_ns = _sums(codes[first : last + 1], length_ns[first : last + 1])

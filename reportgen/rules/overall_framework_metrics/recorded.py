@@ -56,10 +56,9 @@ def windows_of_operators(rows: Iterable[Recorded]) -> str:
 
 def _windows(numbers: Sequence[int]) -> str:
     places = np.array(numbers, dtype=np.int64)
-    runs = runs_of(places, max_step=1)
-    if not 0 < runs.n_runs <= MOST_WINDOWS:
+    ends = [*zip(*places[runs_of(places, max_step=1)].tolist(), strict=True)]
+    if not 0 < len(ends) <= MOST_WINDOWS:
         return ""
-    ends = zip(places[runs.first].tolist(), places[runs.last].tolist(), strict=True)
     return ", ".join(f"{first}–{last}" if first < last else str(first) for first, last in ends)
 
 
