@@ -37,19 +37,6 @@ class Box:
     lower: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bins:
-    """Histograms over common bins.
-
-    Attributes:
-        edge_ns: (n_bins + 1,) int64; empty without values.
-        counts: (n_groups, n_bins) int64.
-    """
-
-    edge_ns: Integers
-    counts: Integers
-
-
 def percentiles(values: Floats, points_pct: tuple[float, ...]) -> Floats:
     """Return (n_points,) percentiles of (n,) values without NaN, n >= 1, by linear interpolation.
 
@@ -115,12 +102,15 @@ def _relative_entropy(p: Floats, middle: Floats) -> Floats:
     return np.asarray((p * np.log(ratio)).sum(axis=-1))
 
 
-def bin_together(groups: Sequence[Integers]) -> Bins:
-    """Return the histograms of groups of values >= 0 over the same bins of round width."""
+def bin_together(groups: Sequence[Integers]) -> tuple[Integers, Integers]:
+    """Return the histograms of groups of values >= 0 over the same bins of round width.
+
+    Returns:
+        (n_bins + 1,) edges, none without values, and (n_groups, n_bins) counts.
+    """
     every = np.concatenate(groups)
     if not every.size:
-        nothing = np.zeros((len(groups), 0), dtype=np.int64)
-        return Bins(edge_ns=np.empty(0, dtype=np.int64), counts=nothing)
+        return np.empty(0, dtype=np.int64), np.zeros((len(groups), 0), dtype=np.int64)
     least, most = int(every.min()), int(every.max())
     width_ns = 10 ** len(str(most // FINEST - 1)) if most // FINEST > 1 else 1
     width_ns *= next(
@@ -129,4 +119,4 @@ def bin_together(groups: Sequence[Integers]) -> Bins:
     first, last = least // width_ns, most // width_ns
     counts = [np.bincount(one // width_ns - first, minlength=last - first + 1) for one in groups]
     edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns
-    return Bins(edge_ns=edge_ns, counts=np.array(counts))
+    return edge_ns, np.array(counts)

@@ -189,11 +189,11 @@ def _exhibits(every: Sequence[Annotation]) -> Iterator[Exhibit]:
     chosen = repeated[:MOST_HISTOGRAMS]
     rest = left_out(LEFT_OUT, shown=len(chosen), every=len(repeated))
     for place, item in enumerate(chosen, start=1):
-        bins = bin_together([item.duration_ns])
+        edge_ns, counts = bin_together([item.duration_ns])
         drawn = histogram(
             f"histogram_{place}",
-            bins.edge_ns / NS_PER_US,
-            [("instances", bins.counts[0])],
+            edge_ns / NS_PER_US,
+            [("instances", counts[0])],
             title=f"Durations of {item.name}",
             caption=_percentiles(item) + rest,
             unit="us",

@@ -288,14 +288,14 @@ def _histograms(
         # Equal times, as of one step, have no percentiles.
         title = ONE_STEP if spread["p50_ns"] == spread["max_ns"] else SPREAD
         shown = [times[at] for at in many_ranks.unusual([np.median(of) for _, of in times])]
-        bins = bin_together([times_ns for _, times_ns in shown])
+        edge_ns, counts = bin_together([times_ns for _, times_ns in shown])
         names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
         n_steps = sum(times_ns.size for _, times_ns in shown)
         of_what = f"{plural(n_steps, 'step')} on {plural(len(shown), 'rank')}"
         yield kit.histogram(
             exhibit_id,
-            bins.edge_ns / NS_PER_US,
-            list(zip(names, bins.counts, strict=True)),
+            edge_ns / NS_PER_US,
+            list(zip(names, counts, strict=True)),
             title=write(title, what=what, **spread),
             caption=f"{caption} {of_what}, marked by {shown[0][0].steps.source}."
             + kit.unusual_only("ranks", shown=len(shown), every=len(times)),

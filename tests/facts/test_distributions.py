@@ -26,20 +26,20 @@ def ints(values: list[int]) -> np.ndarray:
 
 
 def test_bins_are_round_and_hold_every_value() -> None:
-    bins = bin_together([ints([401_000_000, 402_000_000, 449_000_000])])
+    edge_ns, counts = bin_together([ints([401_000_000, 402_000_000, 449_000_000])])
 
-    assert bins.edge_ns[0] == 401_000_000
-    assert bins.edge_ns[1] - bins.edge_ns[0] == 1_000_000
-    assert bins.counts[0].tolist()[:2] == [1, 1]
-    assert bins.counts[0].tolist()[-1] == 1
-    assert bins.counts.sum() == 3
+    assert edge_ns[0] == 401_000_000
+    assert edge_ns[1] - edge_ns[0] == 1_000_000
+    assert counts[0].tolist()[:2] == [1, 1]
+    assert counts[0].tolist()[-1] == 1
+    assert counts.sum() == 3
 
 
 def test_no_values_make_no_bins() -> None:
-    bins = bin_together([ints([])])
+    edge_ns, counts = bin_together([ints([])])
 
-    assert bins.edge_ns.size == 0
-    assert bins.counts.shape == (1, 0)
+    assert edge_ns.size == 0
+    assert counts.shape == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -66,12 +66,12 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
 
 def wait_histogram(wait_ns: Instants) -> Iterator[Exhibit]:
     """Yield the histogram of all waits; nothing without waits."""
-    bins = bin_together([wait_ns])
-    if bins.edge_ns.size:
+    edge_ns, counts = bin_together([wait_ns])
+    if edge_ns.size:
         yield kit.histogram(
             "waits",
-            bins.edge_ns / NS_PER_S,
-            [("waits", bins.counts[0])],
+            edge_ns / NS_PER_S,
+            [("waits", counts[0])],
             title="How long training waits for a batch",
             caption="""All recorded waits of all training processes, also before the first step and
                 during evaluation.""",

@@ -151,8 +151,8 @@ def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit
 
 
 def _histogram(series: Sequence[StepSeries]) -> Exhibit:
-    bins = bin_together([item.normal for item in series])
-    edges_s, counts = bins.edge_ns / NS_PER_S, [line.tolist() for line in bins.counts]
+    edge_ns, in_bins = bin_together([item.normal for item in series])
+    edges_s, counts = edge_ns / NS_PER_S, in_bins.tolist()
     slow = [item for item in series if item.outliers]
     caption = "All steps of each training process and phase."
     if slow:
