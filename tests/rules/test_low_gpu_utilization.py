@@ -236,11 +236,16 @@ def of_cause(result: Any, cause: Cause) -> Any:
     return next((found for found in result.findings if found.cause == cause), None)
 
 
-def test_a_gpu_that_works_least_costs_what_it_leaves_unused_as_others_may_wait_for_it() -> None:
-    result = run(RULE, node(gpu0=[40.0] * 70, gpu1=[95.0] * 70, gpu2=[95.0] * 70, gpu3=[95.0] * 70))
-    found = known(finding(result, "GPU-1"))
+@pytest.mark.parametrize(("steps", "share"), [(None, 0.6), ((0, 69 * 6), 0.15)])
+def test_a_gpu_that_works_least_costs_what_it_leaves_unused_as_others_may_wait_for_it(
+    steps: tuple[int, int] | None, share: float
+) -> None:
+    """Unless the steps are those of one process."""
+    busy = [95.0] * 70
+    part = node(steps=steps, gpu0=[40.0] * 70, gpu1=busy, gpu2=busy, gpu3=busy)
+    found = known(finding(run(RULE, part), "GPU-1"))
 
-    assert known(found.estimate).share_ratio == 0.6
+    assert known(found.estimate).share_ratio == share
     assert found.severity is Severity.WARNING  # 15 % of all
 
 

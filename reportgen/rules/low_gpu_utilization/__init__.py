@@ -172,7 +172,8 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
     if ended:
         yield _stopped(ended, used, len(gpus))
     if low:
-        yield _under_used(low, used, params)
+        is_shared = any(node.has_one_process for node in nodes)
+        yield _under_used(low, used, params, is_shared=is_shared)
     if swings:
         meanwhile = [node.meanwhile for node in nodes if node.meanwhile]
         yield _swinging(swings, used, params, meanwhile)
@@ -251,12 +252,17 @@ def _concerned(worst: GpuUtilization, gpus: Sequence[GpuUtilization], n_gpus: in
 
 
 def _under_used(
-    gpus: Sequence[GpuUtilization], used: Sequence[GpuUtilization], params: Params
+    gpus: Sequence[GpuUtilization],
+    used: Sequence[GpuUtilization],
+    params: Params,
+    *,
+    is_shared: bool,
 ) -> results.Finding:
     """Return the finding on under-used GPUs; each could work more all the time.
 
     Others may wait for one of them in collectives, in which they look busy: at most, the one that
-    works least costs all that it leaves unused. How severe it is follows from all of them.
+    works least costs all that it leaves unused, unless one process shares its work out to them. How
+    severe it is follows from all of them.
     """
     worst = min(gpus, key=lambda gpu: (gpu.work_p95_pct, gpu.work_mean_pct))
     is_low = worst.work_p95_pct < params.threshold_p95
@@ -266,7 +272,7 @@ def _under_used(
         threshold=params.threshold_p95,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
         severity=kit.fault_severity(wasted),
-        share=1 - min(gpu.work_mean_pct for gpu in gpus) / 100,
+        share=wasted if is_shared else 1 - min(gpu.work_mean_pct for gpu in gpus) / 100,
         advice=_advice(worst),
         gpu=worst,
         params=params,

@@ -9,6 +9,7 @@ import numpy as np
 
 from reportgen.arrays import Floats
 from reportgen.facts import samples, usage
+from reportgen.facts.between_steps import drives_several_gpus
 from reportgen.facts.contrast import Contrast, contrast_of
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.intervals import Union, union_of
@@ -106,14 +107,16 @@ class GpuUtilization:
 class NodeGpus:
     """One node: how many ticks it has, whether it has events, how each of its GPUs was used.
 
-    ``n_enough``: samples that must be exceeded. ``meanwhile``: of the GPU that rests for longest
-    between its bursts of work, what was different on the node while it idled.
+    ``n_enough``: samples that must be exceeded. ``has_one_process``: whether one process drives
+    several of them, so that none waits for another one in a collective. ``meanwhile``: of the GPU
+    that rests for longest between its bursts of work, what was different while it idled.
     """
 
     node: str
     n_ticks: int
     n_enough: int
     has_events: bool
+    has_one_process: bool
     gpus: tuple[GpuUtilization, ...]
     aws: Violations
     meanwhile: Contrast | None
@@ -134,6 +137,7 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
         n_ticks=part.system.n_ticks,
         n_enough=usage.enough_samples(params.patience, part.system),
         has_events=part.spans.n_spans > 0,
+        has_one_process=drives_several_gpus(part),
         gpus=gpus,
         aws=aws,
         meanwhile=_meanwhile(part, gpus, params),
