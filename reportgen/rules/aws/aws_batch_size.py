@@ -12,7 +12,7 @@ from reportgen.facts.distributions import box_of
 from reportgen.facts.samples import minutes_of, window_percentiles
 from reportgen.facts.usage import PERCENT_DIGITS, Samples
 from reportgen.results import JsonValue
-from reportgen.rules.aws.details import MEMORY_SUFFIX, LastViolation, Violations
+from reportgen.rules.aws.details import MEMORY_SUFFIX, Violations
 from reportgen.rules.kit import patience, percentage, window
 from reportgen.units import NS_PER_MINUTE
 
@@ -46,15 +46,7 @@ def violations_of(
     return Violations(
         node=node,
         n_samples=cpu.values.size,
-        n_found=sum(start_ns.size for start_ns, _ in found),
-        newest=tuple(
-            LastViolation(
-                first_ns=int(start_ns[0]),
-                last_ns=int(start_ns[-1]),
-                members={CPU: _box(cpu, last_ns), **boxes},
-            )
-            for start_ns, boxes in found
-        ),
+        found=tuple((start_ns, {CPU: _box(cpu, last_ns), **boxes}) for start_ns, boxes in found),
     )
 
 

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from reportgen.arrays import Floats, Mask, Rows
+from reportgen.arrays import Floats, Mask
 from reportgen.facts.distributions import box_of, percentiles
 from reportgen.facts.usage import Samples
-from reportgen.rules.aws.details import LastViolation, Violations
+from reportgen.rules.aws.details import Found, Violations
 from reportgen.rules.kit import patience, percentage, window
 
 HUNDREDTHS = 100
@@ -28,15 +28,14 @@ class Params:
 
 def violations_of(node: str, gpus: Iterable[tuple[str, Samples]], params: Params) -> Violations:
     """Count the (GPU, sample) pairs of a node whose newest mean exceeds the one before it."""
-    n_samples = n_found = 0
-    newest = []
-    for gpu, samples in gpus:
-        increases, is_violation = increases_of(samples.values, params)
-        rows = np.flatnonzero(is_violation)
-        n_samples, n_found = max(n_samples, samples.values.size), n_found + rows.size
-        if rows.size:
-            newest.append(_violation(gpu, samples, increases, rows))
-    return Violations(node=node, n_samples=n_samples, n_found=n_found, newest=tuple(newest))
+    by_gpu = dict(gpus)
+    return Violations(
+        node=node,
+        n_samples=max((samples.values.size for samples in by_gpu.values()), default=0),
+        found=tuple(
+            found for gpu, samples in by_gpu.items() if (found := _of_gpu(gpu, samples, params))
+        ),
+    )
 
 
 def increases_of(values: Floats, params: Params) -> tuple[Floats, Mask]:
@@ -65,17 +64,16 @@ def increases_of(values: Floats, params: Params) -> tuple[Floats, Mask]:
     return increases, is_violation
 
 
-def _violation(gpu: str, samples: Samples, increases: Floats, rows: Rows) -> LastViolation:
-    last = int(rows[-1])
-    history = samples.values[: last + 1]
+def _of_gpu(gpu: str, samples: Samples, params: Params) -> Found | None:
+    increases, is_violation = increases_of(samples.values, params)
+    rows = np.flatnonzero(is_violation)
+    if not rows.size:
+        return None
+    history = samples.values[: rows[-1] + 1]
     entry = {
-        "increase": float(increases[last]),
+        "increase": float(increases[rows[-1]]),
         "gpu_max": float(history.max()),
         "p05": float(percentiles(history, (5,))[0]),
         **asdict(box_of(history)),
     }
-    return LastViolation(
-        first_ns=int(samples.time_ns[rows[0]]),
-        last_ns=int(samples.time_ns[last]),
-        members={gpu: entry},
-    )
+    return samples.time_ns[rows], {gpu: entry}

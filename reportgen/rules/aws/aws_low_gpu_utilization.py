@@ -10,7 +10,7 @@ from reportgen.facts.distributions import box_of, percentiles
 from reportgen.facts.samples import minutes_of, window_percentiles
 from reportgen.facts.usage import IDLE_BELOW_PCT, PERCENT_DIGITS, Samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.rules.aws.details import LastViolation, Violations
+from reportgen.rules.aws.details import Found, Violations
 from reportgen.rules.kit import patience, percentage, window
 
 
@@ -29,16 +29,16 @@ class Params:
 def violations_of(part: NodeProfile, params: Params) -> Violations:
     """Count the (GPU, minute) pairs of a node whose newest window is low or fluctuates."""
     by_gpu = dict(samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION))
-    found = [_of_gpu(gpu, series, params) for gpu, series in by_gpu.items()]
     return Violations(
         node=part.node,
         n_samples=max((series.values.size for series in by_gpu.values()), default=0),
-        n_found=sum(n_minutes for n_minutes, _ in found),
-        newest=tuple(newest for _, newest in found if newest),
+        found=tuple(
+            found for gpu, series in by_gpu.items() if (found := _of_gpu(gpu, series, params))
+        ),
     )
 
 
-def _of_gpu(gpu: str, series: Samples, params: Params) -> tuple[int, LastViolation | None]:
+def _of_gpu(gpu: str, series: Samples, params: Params) -> Found | None:
     values, minutes = series.values, minutes_of(series.time_ns)
     is_judged = minutes.stop > params.patience
     stops = minutes.stop[is_judged]
@@ -46,13 +46,9 @@ def _of_gpu(gpu: str, series: Samples, params: Params) -> tuple[int, LastViolati
     p95, p5 = np.round(points, PERCENT_DIGITS).T
     is_low = p95 < params.threshold_p95
     is_found = is_low | ((p95 > params.threshold_p95) & (p5 < params.threshold_p5))
-    start_ns, stops = minutes.start_ns[is_judged][is_found], stops[is_found]
-    if not start_ns.size:
-        return 0, None
-    history = values[: stops[-1]]
+    if not is_found.any():
+        return None
+    history = values[: stops[is_found][-1]]
     last_p95, last_p5 = percentiles(history[-params.window :], (95, 5)).tolist()
     peaks = {"gpu_max": float(history.max()), "gpu_95": last_p95, "gpu_5": last_p5}
-    members = {gpu: {**peaks, **asdict(box_of(history))}}
-    return start_ns.size, LastViolation(
-        first_ns=int(start_ns[0]), last_ns=int(start_ns[-1]), members=members
-    )
+    return minutes.start_ns[is_judged][is_found], {gpu: {**peaks, **asdict(box_of(history))}}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from reportgen.arrays import Instants
 from reportgen.results import Counters, Details, JsonValue
 from reportgen.units import NS_PER_MINUTE, minute_start_us
 
@@ -14,31 +15,21 @@ MEMORY_SUFFIX = "_memory"
 """Behind the name of a GPU where its memory is meant."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastViolation:
-    """The newest violation of a device, ready for the JSON.
-
-    Attributes:
-        first_ns, last_ns: times of the first and of the newest violation.
-        members: additions to the entry of its node.
-    """
-
-    first_ns: int
-    last_ns: int
-    members: Mapping[str, JsonValue]
+Found = tuple[Instants, Mapping[str, JsonValue]]
+"""The (n,) ascending times of the violations of a device, and what the newest one adds to the entry
+of its node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violations:
     """What one of AWS's rules on GPUs counts on a node: samples of a series, and its violations.
 
-    ``newest`` are those of each device, in device order.
+    ``found`` are those of each device that has any, in device order.
     """
 
     node: str
     n_samples: int
-    n_found: int
-    newest: tuple[LastViolation, ...]
+    found: tuple[Found, ...]
 
 
 class Counted(TypedDict):
@@ -49,37 +40,30 @@ class Counted(TypedDict):
 
 
 def counted(nodes: Sequence[Violations]) -> Counted:
-    """Return AWS's counters and details of all nodes: each violation is also a trigger."""
-    n_found = sum(node.n_found for node in nodes)
-    n_samples = max((node.n_samples for node in nodes), default=0)
-    return {
-        "counters": Counters(rule_triggered=n_found, violations=n_found, datapoints=n_samples),
-        "details": violation_details((node.node, node.newest) for node in nodes),
-    }
-
-
-def violation_details(nodes: Iterable[tuple[str, Sequence[LastViolation]]]) -> Details:
-    """Return ``{node: {device: …}, "last_timestamp": µs, …}``; ``{}`` without violations.
+    """Return AWS's counters and details of all nodes: each violation is also a trigger.
 
     Nodes and devices are in the order of their first violation, minute by minute, and
     ``last_timestamp`` (start of the minute of the newest violation) after the first node
     (docs/rules.md, LowGPUUtilization).
     """
     found = [
-        (item.first_ns // NS_PER_MINUTE, place, node, item)
-        for place, (node, items) in enumerate(nodes)
-        for item in items
+        (int(time_ns[0]) // NS_PER_MINUTE, place, node.node, time_ns, members)
+        for place, node in enumerate(nodes)
+        for time_ns, members in node.found
     ]
     found.sort(key=lambda entry: entry[:2])
     details: Details = {}
-    for _, _, node, item in found:
+    for _, _, node, _, members in found:
         entry = details.setdefault(node, {})
         assert isinstance(entry, dict)
-        entry.update(item.members)
+        entry.update(members)
         details.setdefault(LAST_TIMESTAMP, 0)
     if found:
-        details[LAST_TIMESTAMP] = minute_start_us(max(item.last_ns for *_, item in found))
-    return details
+        details[LAST_TIMESTAMP] = minute_start_us(max(int(times[-1]) for *_, times, _ in found))
+    n_found = sum(times.size for *_, times, _ in found)
+    n_samples = max((node.n_samples for node in nodes), default=0)
+    counters = Counters(rule_triggered=n_found, violations=n_found, datapoints=n_samples)
+    return {"counters": counters, "details": details}
 
 
 def mapping_of(entry: JsonValue) -> Mapping[str, JsonValue]:

@@ -327,7 +327,7 @@ class FunctionTime:
     is_relative: bool
     label: str
     width_ns: int
-    bucket_ns: Mapping[int, int] = merged(sum_by_key)
+    bucket_ns: Mapping[int, int]
 
     @property
     def total_ns(self) -> int:
@@ -345,19 +345,17 @@ def exhibit_of_functions(functions: Sequence[FunctionTime]) -> Iterator[Exhibit]
         {item.label: item.total_ns} for item in found if item.label != OTHER_FUNCTIONS
     )
     kept = sorted(totals, key=lambda label: (-totals[label], label))[:MOST_FUNCTIONS]
-    by_label = merge_by(
-        (_in_buckets(item, width_ns) for item in found),
-        lambda item: item.label if item.label in kept else OTHER_FUNCTIONS,
+    places = {label: place for place, label in enumerate(kept)}
+    cells = sum_by_key(
+        {(places.get(item.label, len(kept)), bucket * item.width_ns // width_ns): time_ns}
+        for item in found
+        for bucket, time_ns in item.bucket_ns.items()
     )
-    cells = [
-        (label, bucket, time_ns)
-        for label in (*kept, OTHER_FUNCTIONS)
-        if label in by_label
-        for bucket, time_ns in sorted(by_label[label].bucket_ns.items())
-    ]
     rows = "All functions are listed."
-    if OTHER_FUNCTIONS in by_label:
+    if any(place == len(kept) for place, _ in cells):
         rows = f"The {MOST_FUNCTIONS} with the most time are listed; one row has the others."
+    labels = (*kept, OTHER_FUNCTIONS)
+    at = sorted(cells)
     yield exhibit(
         "function_time",
         ExhibitKind.HEATMAP,
@@ -371,11 +369,11 @@ def exhibit_of_functions(functions: Sequence[FunctionTime]) -> Iterator[Exhibit]
             apart=APART if len(found) < len(functions) else "",
         ),
         columns=[
-            column("row", "", [label for label, _, _ in cells], type=ColumnType.TEXT),
+            column("row", "", [labels[place] for place, _ in at], type=ColumnType.TEXT),
             *floats(
-                ("time_s", "s", [bucket * width_ns / NS_PER_S for _, bucket, _ in cells]),
-                ("function_s", "s", [time_ns / NS_PER_S for *_, time_ns in cells]),
-                ("width_s", "s", [width_ns / NS_PER_S] * len(cells)),
+                ("time_s", "s", [bucket * width_ns / NS_PER_S for _, bucket in at]),
+                ("function_s", "s", [cells[cell] / NS_PER_S for cell in at]),
+                ("width_s", "s", [width_ns / NS_PER_S] * len(at)),
             ),
         ],
     )
@@ -397,13 +395,6 @@ def _common_width_ns(functions: Sequence[FunctionTime]) -> int:
     while last_ns // width_ns - first_ns // width_ns + 1 > MOST_BUCKETS:
         width_ns *= 2
     return width_ns
-
-
-def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
-    bucket_ns = sum_by_key(
-        {bucket * item.width_ns // width_ns: time_ns} for bucket, time_ns in item.bucket_ns.items()
-    )
-    return replace(item, width_ns=width_ns, bucket_ns=bucket_ns)
 
 
 class Detail(StrEnum):

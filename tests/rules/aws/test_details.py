@@ -1,35 +1,36 @@
 from __future__ import annotations
 
-from reportgen.rules.aws.details import LastViolation, violation_details
+import numpy as np
+
+from reportgen.results import Counters
+from reportgen.rules.aws.details import Found, Violations, counted
 from tests.builders import START_S, ns
 
 
-def violation(device: str, first_s: float, last_s: float) -> LastViolation:
-    return LastViolation(
-        first_ns=ns(START_S + first_s), last_ns=ns(START_S + last_s), members={device: {"p50": 1.0}}
-    )
+def node(name: str, *found: Found) -> Violations:
+    return Violations(node=name, n_samples=400, found=found)
+
+
+def violations(device: str, *at_s: float) -> Found:
+    return np.array([ns(START_S + one_s) for one_s in at_s]), {device: {"p50": 1.0}}
 
 
 def test_without_violations_there_are_no_details() -> None:
-    assert violation_details([("algo-1", [])]) == {}
+    assert counted([node("algo-1")]) == {"counters": Counters(datapoints=400), "details": {}}
 
 
 def test_nodes_stand_in_the_order_of_their_first_violation_and_the_stamp_after_the_first() -> None:
-    details = violation_details(
-        [
-            ("algo-1", [violation("gpu0", 130, 130), violation("gpu1", 70, 70)]),
-            ("algo-2", [violation("gpu0", 10, 190)]),
-        ]
-    )
+    one = node("algo-1", violations("gpu0", 130), violations("gpu1", 70))
+    result = counted([one, node("algo-2", violations("gpu0", 10, 100, 190))])
+    details = result["details"]
 
     assert list(details) == ["algo-2", "last_timestamp", "algo-1"]
     assert list(details["algo-1"]) == ["gpu1", "gpu0"]  # type: ignore[arg-type]
     assert details["last_timestamp"] == int(START_S + 180) * 1_000_000
+    assert result["counters"] == Counters(rule_triggered=5, violations=5, datapoints=400)
 
 
 def test_within_a_minute_nodes_stand_in_their_own_order() -> None:
-    details = violation_details(
-        [("algo-1", [violation("gpu0", 50, 50)]), ("algo-2", [violation("gpu0", 10, 10)])]
-    )
+    nodes = [node("algo-1", violations("gpu0", 50)), node("algo-2", violations("gpu0", 10))]
 
-    assert list(details) == ["algo-1", "last_timestamp", "algo-2"]
+    assert list(counted(nodes)["details"]) == ["algo-1", "last_timestamp", "algo-2"]
