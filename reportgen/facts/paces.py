@@ -66,8 +66,8 @@ class Pace:
         begin_ns, end_ns: when it took steps of any phase.
         gpu: ``gpu1`` where the GPU's operators name a separate GPU for each worker of the node.
         is_alone: whether it trains a model by itself.
-        number, start_ns, forward_ns: (n,) numbers and starts of steps, and how long the forward
-            passes in each took; steps without any are left out.
+        number, start_ns, work_ns: (n,) numbers and starts of steps, and how long the forward passes
+            in each took; steps without any are left out. Without forward passes it is the step.
     """
 
     worker: str
@@ -79,7 +79,7 @@ class Pace:
     end_ns: int
     number: Integers
     start_ns: Integers
-    forward_ns: Integers
+    work_ns: Integers
     gpu: str | None = None
     is_alone: bool = False
 
@@ -125,9 +125,11 @@ def paces_of(spans: SpanTable, *, alone: Collection[str] = ()) -> tuple[Pace, ..
         row = np.searchsorted(steps_of_phase.start_ns, of_worker.start_ns, side="right") - 1
         is_inside = (row >= 0) & (of_worker.start_ns <= steps_of_phase.end_ns[np.maximum(row, 0)])
         row, duration_ns = row[is_inside], of_worker.duration_ns[is_inside]
-        forward_ns = np.zeros(steps_of_phase.n_steps, dtype=np.int64)
-        np.add.at(forward_ns, row, duration_ns)
-        is_kept = forward_ns > 0
+        work_ns = np.zeros(steps_of_phase.n_steps, dtype=np.int64)
+        np.add.at(work_ns, row, duration_ns)
+        if not work_ns.any():
+            work_ns = steps_of_phase.duration_ns
+        is_kept = work_ns > 0
         paces.append(
             Pace(
                 worker=steps_of_phase.worker,
@@ -139,7 +141,7 @@ def paces_of(spans: SpanTable, *, alone: Collection[str] = ()) -> tuple[Pace, ..
                 end_ns=int(steps.end_ns[steps.worker == worker].max()),
                 number=steps_of_phase.number[is_kept],
                 start_ns=steps_of_phase.start_ns[is_kept],
-                forward_ns=forward_ns[is_kept],
+                work_ns=work_ns[is_kept],
                 gpu=gpus.get(steps_of_phase.worker),
                 is_alone=steps_of_phase.worker in alone,
             )
@@ -211,15 +213,14 @@ def _straggler_of(every: Sequence[Pace], above_pct: float) -> LaggingWorker | No
 
 def _stretch_of(paces: Sequence[Pace], above_pct: float) -> list[Pace]:
     """Return the paces in the tenths of the steps in which one worker lags most; none if in all."""
-    number, forward_ns = _matched(paces)
-    if number.size < 2 * LEAST_PACE_STEPS:
+    number, work_ns = _matched(paces)
+    if number.size < 2 * LEAST_PACE_STEPS or not all(pace.forward.count for pace in paces):
         return []
     n_blocks = min(N_PACE_BLOCKS, number.size // LEAST_PACE_STEPS)
     blocks = np.array_split(np.arange(number.size), n_blocks)
-    usual_ns = np.sort(forward_ns, axis=0)[(len(paces) - 1) // 2]
+    usual_ns = np.sort(work_ns, axis=0)[(len(paces) - 1) // 2]
     longer = (
-        np.stack([np.median(forward_ns[:, block] / usual_ns[block], axis=1) for block in blocks])
-        - 1
+        np.stack([np.median(work_ns[:, block] / usual_ns[block], axis=1) for block in blocks]) - 1
     )
     runs = [
         (sum(ratio for _, ratio in run), run[0][0], run[-1][0])
@@ -237,15 +238,15 @@ def _stretch_of(paces: Sequence[Pace], above_pct: float) -> list[Pace]:
 def _within(pace: Pace, first: int, last: int) -> Pace:
     """Return the pace in the steps of some numbers, with the length of their forward passes."""
     is_within = (pace.number >= first) & (pace.number <= last)
-    forward = _lengths(pace.forward_ns[is_within])
-    part = forward.total_ns / int(pace.forward_ns.sum())
+    forward = _lengths(pace.work_ns[is_within])
+    part = forward.total_ns / int(pace.work_ns.sum())
     return replace(
         pace,
         step=replace(pace.step, total_ns=round(part * pace.step.total_ns)),
         forward=forward,
         number=pace.number[is_within],
         start_ns=pace.start_ns[is_within],
-        forward_ns=pace.forward_ns[is_within],
+        work_ns=pace.work_ns[is_within],
     )
 
 
@@ -273,9 +274,7 @@ def _find(paces: Sequence[Pace], every: Sequence[Pace], above_pct: float) -> Lag
     is_slow = np.array([median_ns(pace) > least_ns for pace in paces])
     step_ns = [pace.step.median_ns or 0.0 for pace in paces]
     own_ns = sum(pace.step.total_ns for pace in every if pace.worker == slowest.worker)
-    saved_ratio = 1 - usual_ns / median_ns(slowest)
-    if by_forward:
-        saved_ratio = _saved_ratio(paces, is_slow, usual_ns / median_ns(slowest), saved_ratio)
+    saved_ratio = _saved_ratio(paces, is_slow, usual_ns / median_ns(slowest))
     extra_ns = saved_ratio * own_ns
     extra_ratio = extra_ns / slowest.loop_ns if slowest.loop_ns else 0.0
     if extra_ratio < LEAST_EXTRA_RATIO:
@@ -308,28 +307,28 @@ def _end_together(every: Sequence[Pace]) -> bool:
     return max(cycles_ns) <= (1 + EQUAL_PACE_RATIO) * min(cycles_ns)
 
 
-def _saved_ratio(paces: Sequence[Pace], is_slow: Mask, faster: float, otherwise: float) -> float:
-    """Return the share by which the last forward pass of each step would be shorter.
+def _saved_ratio(paces: Sequence[Pace], is_slow: Mask, faster: float) -> float:
+    """Return the share by which the last work of each step would be shorter.
 
     The slow workers are thought to be as fast as the usual one, ``faster`` times what they are;
-    then the slowest of all decides, as it did before. ``otherwise`` where steps cannot be matched.
+    then the slowest of all decides, as it did before. Where steps cannot be matched, all decide.
 
     Edge cases: 0 where the slow workers are not slower in clearly more than half of the steps.
     """
-    number, forward_ns = _matched(paces)
+    number, work_ns = _matched(paces)
     if number.size < LEAST_PACE_STEPS:
-        return otherwise
-    is_last = forward_ns[is_slow].max(axis=0) > np.median(forward_ns[~is_slow], axis=0)
+        return 1 - faster
+    is_last = work_ns[is_slow].max(axis=0) > np.median(work_ns[~is_slow], axis=0)
     if is_last.mean() - 0.5 < CHANCE_DEVIATIONS * 0.5 / np.sqrt(number.size):
         return 0.0
-    if_faster_ns = np.where(is_slow[:, None], faster * forward_ns, forward_ns)
-    return float(1 - if_faster_ns.max(axis=0).sum() / forward_ns.max(axis=0).sum())
+    if_faster_ns = np.where(is_slow[:, None], faster * work_ns, work_ns)
+    return float(1 - if_faster_ns.max(axis=0).sum() / work_ns.max(axis=0).sum())
 
 
 def _matched(paces: Sequence[Pace]) -> tuple[Integers, Floats]:
-    """Return the (n,) numbers of the steps that all workers took, and (workers, n) their passes."""
+    """Return the (n,) numbers of the steps that all workers took, and (workers, n) their work."""
     number = paces[0].number
     for pace in paces[1:]:
         number = np.intersect1d(number, pace.number)
-    rows = [pace.forward_ns[np.searchsorted(pace.number, number)] for pace in paces]
+    rows = [pace.work_ns[np.searchsorted(pace.number, number)] for pace in paces]
     return number, np.array(rows, dtype=np.float64)
