@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reportgen import results
 from reportgen.profile import NodeProfile
@@ -28,37 +27,33 @@ ABOUT = About(
     further=(TRACED,),
     is_optional=True,
     hint_when_skipped="""To record them, run the job with the command reportgen record, or trace it
-        with profile_memory=True.""",
+        with profile_memory=True (PyTorch) or --cuda-memory-usage=true (nsys).""",
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@kit.row
 class PartMemory:
-    """The memory of a node in samples, or that of a rank in its trace."""
+    """The memory of a node in samples, or that of a rank in its trace; or of all parts."""
 
-    is_traced: bool
-    devices: tuple[sampled.DeviceMemory, ...] = ()
-    curves: tuple[traced.MemoryCurve, ...] = ()
+    devices: tuple[sampled.DeviceMemory, ...] = kit.merged(kit.concat, default=())
+    curves: tuple[traced.MemoryCurve, ...] = kit.merged(kit.concat, default=())
 
 
 def measure(part: NodeProfile | RankTrace, params: Params) -> PartMemory:
     """Measure a node or a rank."""
     if isinstance(part, RankTrace):
-        return PartMemory(is_traced=True, curves=traced.measure(part))
-    return PartMemory(is_traced=False, devices=sampled.measure(part, params))
+        return PartMemory(curves=traced.measure(part))
+    return PartMemory(devices=sampled.measure(part, params))
 
 
 def judge(parts: Sequence[PartMemory], params: Params) -> Outcome:
     """Report what samples and what traces say of memory."""
-    devices = kit.concat(part.devices for part in parts)
-    curves = kit.concat(part.curves for part in parts)
-    outcomes = [sampled.judge(devices, params)] if devices else []
-    if curves:
-        outcomes.append(traced.judge(curves, growth_pct=params.threshold_growth_pct))
-    only_traces = bool(parts) and all(part.is_traced for part in parts)
-    lacking = traced.NOT_RECORDED if only_traces else "The used memory in bytes was not recorded."
+    job = kit.merge([PartMemory(), *parts])
+    outcomes = [sampled.judge(job.devices, params)] if job.devices else []
+    if job.curves:
+        outcomes.append(traced.judge(job.curves, growth_pct=params.threshold_growth_pct))
     return Outcome(
-        missing=None if outcomes else lacking,
+        missing=None if outcomes else "The used memory in bytes was not recorded.",
         findings=[finding for outcome in outcomes for finding in outcome.findings],
         exhibits=[exhibit for outcome in outcomes for exhibit in outcome.exhibits],
         metrics={name: value for outcome in outcomes for name, value in outcome.metrics.items()},

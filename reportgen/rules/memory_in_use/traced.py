@@ -13,6 +13,7 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, Times
 from reportgen.rules import kit
 from reportgen.rules.base import Outcome
+from reportgen.rules.memory_in_use.sampled import HOST
 from reportgen.text import write
 from reportgen.units import NS_PER_S, pct_of
 
@@ -40,10 +41,6 @@ FRAGMENTING = kit.Message(
     severity=results.Severity.WARNING,
     exhibit="device_memory",
 )
-NOT_RECORDED = (
-    "No memory was recorded: pass profile_memory=True to the profiler of PyTorch, or "
-    "--cuda-memory-usage=true to nsys."
-)
 CURVE_TITLE = "Memory of {c.place} on {c.node}: up to {c.peak_allocated_bytes:bytes} allocated"
 CURVE_CAPTION = """The device with the highest peak. {c.events:count event} are reduced to
     {points:count point}; maxima are kept.{relative}"""
@@ -59,7 +56,7 @@ class MemoryCurve:
     """One device, or the host's memory, of a rank.
 
     Attributes:
-        place: ``gpu0``, or ``host``.
+        place: ``gpu0``, or ``HOST``.
         peak_reserved_bytes: ``None`` where it was not recorded, as ``reserved``.
         is_relative: totals were not recorded; the curve counts changes from 0.
         allocated, reserved: thinned curves in bytes.
@@ -82,11 +79,6 @@ class MemoryCurve:
     at_steps: Floats
     reserved_at_steps: Floats
 
-    @property
-    def is_host(self) -> bool:
-        """Return whether this is the memory of the host."""
-        return self.place == "host"
-
 
 def measure(trace: RankTrace) -> tuple[MemoryCurve, ...]:
     """Return the curve of each device of a rank that has memory events, the host's last."""
@@ -96,7 +88,7 @@ def measure(trace: RankTrace) -> tuple[MemoryCurve, ...]:
         _curve(trace, f"gpu{device}", ~is_host & (memory.device == device))
         for device in np.unique(memory.device[~is_host]).tolist()
     ]
-    return (*found, *((_curve(trace, "host", is_host),) if is_host.any() else ()))
+    return (*found, *((_curve(trace, HOST, is_host),) if is_host.any() else ()))
 
 
 def _curve(trace: RankTrace, place: str, rows: Mask) -> MemoryCurve:
@@ -130,8 +122,8 @@ def _at(moment_ns: Times, time_ns: Times, values: Floats) -> Floats:
 
 def judge(curves: Sequence[MemoryCurve], *, growth_pct: float) -> Outcome:
     """Report how memory went, and where it grows in every step; at least one curve."""
-    on_gpu = [curve for curve in curves if not curve.is_host]
-    drawn = max(curves, key=lambda curve: (not curve.is_host, curve.peak_allocated_bytes))
+    on_gpu = [curve for curve in curves if curve.place != HOST]
+    drawn = max(on_gpu or curves, key=lambda curve: curve.peak_allocated_bytes)
     growing = [item for curve in on_gpu for item in _growth(curve, growth_pct)]
     by_device = kit.table(
         "device_memory",
@@ -155,13 +147,9 @@ def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[results.Finding]:
         (GROWING, curve.at_steps, curve.peak_allocated_bytes),
         (FRAGMENTING, curve.reserved_at_steps, curve.peak_reserved_bytes or 0.0),
     ):
-        grown_bytes = _grown(at_steps)
-        if (
-            grown_bytes is None
-            or at_steps.size < LEAST_GROWTH_STEPS
-            or (np.diff(at_steps) <= 0).any()
-        ):
+        if at_steps.size < LEAST_GROWTH_STEPS or (np.diff(at_steps) <= 0).any():
             continue
+        grown_bytes = float(at_steps[-1] - at_steps[0])
         share_pct = pct_of(grown_bytes, peak_bytes)
         if share_pct >= limit_pct:
             yield message.finding(
@@ -181,6 +169,7 @@ def _over_time(curve: MemoryCurve) -> results.Exhibit:
         for kind, line in (("allocated", curve.allocated), ("reserved", curve.reserved))
         if line is not None
     ]
+    role = results.Role.MEMORY if curve.place == HOST else results.Role.GPU_MEMORY
     return results.exhibit(
         "allocated_over_time",
         results.ExhibitKind.SERIES,
@@ -193,8 +182,6 @@ def _over_time(curve: MemoryCurve) -> results.Exhibit:
         ),
         columns=[
             *kit.floats(("time_s", "s", curve.allocated.first_ns / NS_PER_S)),
-            *kit.floats(
-                *lines, role=results.Role.MEMORY if curve.is_host else results.Role.GPU_MEMORY
-            ),
+            *kit.floats(*lines, role=role),
         ],
     )
