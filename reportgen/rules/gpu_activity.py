@@ -241,8 +241,8 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
         )
     if not rows:
         n_hosts = sum(rank.has_host for rank in measurements)
-        findings = [NO_GPU.finding(measured=None, n=n_hosts)] if n_hosts else []
-        return Outcome(missing=kit.reason_without_gpu(0), findings=findings)
+        unseen = NO_GPU.finding(measured=None, n=n_hosts) if n_hosts else None
+        return Outcome(missing=kit.reason_without_gpu(0), findings=[unseen])
     total = kit.merge(rows)
     every = joined([rank.exchanges for rank in ranks])
     meetings = comparable(meetings_of(every))

@@ -150,10 +150,9 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
     ops = trace.gpu_ops
     is_launched = (ops.kind == GpuKind.KERNEL) & (ops.launch != NONE)
     launch = ops.launch[is_launched]
-    call_ns = np.full(ops.launch.shape, np.nan)
     # Of a call that launches many kernels, as that of a graph does, each bears its part.
-    call_ns[is_launched] = trace.calls.duration_ns[launch] / np.bincount(launch)[launch]
-    is_tiny = is_launched & (ops.duration_ns < TINY_NS) & (ops.duration_ns < call_ns)
+    call_ns = trace.calls.duration_ns[launch] / np.bincount(launch)[launch]
+    is_tiny = ops.duration_ns[is_launched] < np.minimum(call_ns, TINY_NS)
     readings = operators.kernel_readings(trace, params.communication_names)
     launched_by = operators.launching_operators(trace)
     return RankKernels(

@@ -6,7 +6,7 @@ Peaks are of the table, or as the user gave them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from reportgen.facts.operator_flops import WorkClass
 from reportgen.facts.operator_work import Gpu, OperatorKey, OperatorSums, operator_work
 from reportgen.facts.traced_steps import step_rows
 from reportgen.gpu_peaks import GpuPeak, peak_of
+from reportgen.merging import greatest
 from reportgen.profile.trace import RankTrace
 from reportgen.rules import kit
 
@@ -110,10 +111,6 @@ def _attention_of(text: str | None) -> tuple[float, float, float]:
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "hipGraphLaunch")
 
 
-def _largest(values: Sequence[int | None]) -> int | None:
-    return max((value for value in values if value), default=None)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankWork:
     """The work of a rank, or of all.
@@ -132,7 +129,7 @@ class RankWork:
 
     work: Mapping[OperatorKey, OperatorSums] = kit.merged(kit.sum_by_key)
     n_steps: Mapping[Gpu, float] = kit.merged(kit.sum_by_key)
-    world_size: int | None = kit.merged(_largest)
+    world_size: int | None = kit.merged(greatest)
     step_ns: Mapping[Gpu, int] = kit.merged(kit.sum_by_key)
     window_ns: int = kit.merged(sum)
     fused_ns: int = kit.merged(sum)
