@@ -120,20 +120,14 @@ class Params:
         minimum=0,
     )
 
-    @property
-    def limit_s(self) -> float:
-        """Return the threshold in seconds."""
-        return 60 * self.threshold
-
 
 @kit.row
 class StartupRate:
-    """One rate of one node before its first step, in bytes/s."""
+    """The mean of one rate of one node before its first step, in bytes/s."""
 
     node: str
     what: str
     mean: float
-    highest: float
 
 
 @kit.row
@@ -231,12 +225,7 @@ def _rates(part: NodeProfile) -> Iterator[StartupRate]:
         rate = sum_of(part.system, *kinds)
         before = rate[is_before & np.isfinite(rate)]
         if before.size:
-            yield StartupRate(
-                node=part.node,
-                what=what,
-                mean=float(before.mean()),
-                highest=float(before.max()),
-            )
+            yield StartupRate(node=part.node, what=what, mean=float(before.mean()))
 
 
 def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
@@ -252,7 +241,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         # Cores that are busy from the start do not show when training began.
         by_work = _phases_of_work(job, job.cores, least_start_s=SHORT_START_S)
         words, end = OF_CORES, BY_GPUS.replace("GPUs", "cores")
-    is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
+    is_late = int(by_any_step is not None and by_any_step.parts_s[0] > 60 * params.threshold)
     shown, estimated, counters = by_work, "", results.Counters()
     if by_work is None:
         loop_ns, begun_ns, shown = job.loop.start_ns, job.begun_ns, phases
@@ -311,7 +300,8 @@ def _finding(
     share = before_s / sum(phases.parts_s)
     sure_s = before_s if words is OF_STEPS else before_s - seconds(job.interval_ns)
     limit_s, limit = max(COSTLY_S, COSTLY_RATIO * sum(phases.parts_s)), OF_JOB
-    is_late = sure_s > params.limit_s
+    late_s = 60 * params.threshold
+    is_late = sure_s > late_s
     is_longer = sure_s > loop_s >= after_s
     is_known = job.begun_ns is not None or (not job.is_unrecorded and loop_s >= after_s)
     is_fault = is_late or (is_known and sure_s >= limit_s)
@@ -319,7 +309,7 @@ def _finding(
         return None
     meanwhile, advice = _meanwhile(job.rates)
     if is_late or is_longer:
-        limit_s = params.limit_s if is_late else loop_s
+        limit_s = late_s if is_late else loop_s
         limit = "the limit is {s:s}" if is_late else "longer than the loop"
     found = LONG.finding(
         measured=before_s,
@@ -361,7 +351,7 @@ def _meanwhile(rates: Sequence[StartupRate]) -> tuple[str, str]:
     if busiest.mean < QUIET_BYTES_PER_S:
         return write(QUIET, mean=busiest.mean), QUIET_ADVICE
     said = [
-        write("{rate.what} {rate.mean:bytes}/s (at most {rate.highest:bytes}/s)", rate=rate)
+        write("{rate.what} {rate.mean:bytes}/s", rate=rate)
         for rate in rates
         if rate.node == busiest.node
     ]
