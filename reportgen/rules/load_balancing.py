@@ -177,10 +177,7 @@ def _work_pct(values: Floats, *, is_light: bool) -> float:
 
 
 def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
-    """Count (node, minute) with an uneven pair, and the pairs, over all nodes.
-
-    The metric is how many training processes drive the GPUs that differ.
-    """
+    """Count (node, minute) with an uneven pair, and the pairs, over all nodes."""
     pairs = kit.concat(load.pairs for load in loads)
     n_gpus = [len(load.gpus) for load in loads]
     n_samples = max((gpu.n_samples for load in loads for gpu in load.gpus), default=0)
@@ -195,15 +192,25 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
         missing = results.Reason(code=results.ReasonCode.NO_GPU, text=text)
     apart = [pair for pair in pairs if pair.differ_at_work and pair.gap_pct >= GAP_FROM_PCT]
     uneven = [pair for pair in apart if pair.distance > params.threshold]
-    nodes = {pair.node for pair in uneven}
-    n_processes = max((load.n_workers for load in loads if load.node in nodes), default=0)
     return Outcome(
         missing=missing,
         **counted_pairs([load.aws for load in loads]),
         findings=[_finding(loads, uneven, params)] if uneven and not missing else [],
         exhibits=_exhibits(loads, pairs, params) if any(n_gpus) else [],
-        metrics={"uneven_processes": n_processes} if n_processes else {},
+        metrics=_metrics(loads, pairs, uneven),
     )
+
+
+def _metrics(
+    loads: Sequence[NodeLoad], pairs: Sequence[PairDistance], uneven: Sequence[PairDistance]
+) -> dict[str, float | int | None]:
+    """Return the largest distance, and how many training processes drive the GPUs that differ."""
+    nodes = {pair.node for pair in uneven}
+    n_processes = max((load.n_workers for load in loads if load.node in nodes), default=0)
+    return {
+        **({"distance_max": round(max(pair.distance for pair in pairs), 6)} if pairs else {}),
+        **({"uneven_processes": n_processes} if n_processes else {}),
+    }
 
 
 def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: Params) -> Finding:
