@@ -192,6 +192,7 @@ def judge(ranks: Sequence[RankThreads], _params: NoParams) -> Outcome:
                     recorded. blocked is the time in calls that wait for the GPU.""",
             ),
         ],
+        metrics={"n_threads": len(threads)},
     )
 
 

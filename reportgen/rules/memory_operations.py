@@ -20,7 +20,7 @@ from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
-from reportgen.units import NS_PER_US, pct_of
+from reportgen.units import NS_PER_US, pct_of, ratio_of
 
 MEMSET, OTHER, PAGEABLE = "Memset", "other", "Pageable"
 DIRECTIONS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", MEMSET, OTHER)
@@ -230,12 +230,18 @@ def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     title = "Memory operations by rank, direction and kinds of memory"
     by_rank = kit.table("memory_operations", job.rows, Copies, title=title, caption=TABLE_CAPTION)
     pageable = [item for item in job.rows if item.is_pageable]
+    metrics = {
+        "memory_time_ratio": ratio_of(sum(item.time_ns for item in job.rows), job.window_ns),
+        "pageable_time_ratio": ratio_of(sum(item.time_ns for item in pageable), job.window_ns),
+        "bytes_moved": sum(item.bytes for item in job.rows),
+    }
     return Outcome(
         findings=[
             _pageable_finding(pageable, job, params.threshold_pageable_pct),
             _exposed_finding(job, params.threshold_exposed_pct),
         ],
         exhibits=[*([_shares(job)] if job.rows else []), by_rank],
+        metrics=metrics if job.window_ns else {},
     )
 
 

@@ -158,6 +158,7 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     rows = _rows(job)
     if not rows:
         return Outcome(missing=_SAY_NONE)
+    self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
     work = [(item.name, item.self_ns - item.wait_ns) for item in rows]
     on_gpu = [(item.name, item.gpu_ns) for item in rows]
     by_host, by_gpu = (
@@ -191,10 +192,16 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     return Outcome(
         exhibits=[
             by_host,
-            *[by_gpu] * any(item.gpu_ns for item in rows),
+            *([by_gpu] if gpu_time_ns > 0 else []),
             every,
             *_module_tree(job.modules),
-        ]
+        ],
+        metrics={
+            "n_operators": sum(item.count for item in rows),
+            "n_distinct_operators": len(rows),
+            "self_time_us": self_time_ns / NS_PER_US,
+            "gpu_time_us": gpu_time_ns / NS_PER_US,
+        },
     )
 
 

@@ -125,11 +125,7 @@ def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
         missing=write(KNOWN_OF_FEW, known=known_pct) if has_few else None,
         findings=findings,
         exhibits=list(_exhibits(job, rows, use, params)),
-        metrics={
-            "flops_known_ratio": tables.coverage_pct(rows, job.kernel_ns) / 100,
-            **_ratios(use),
-            "flops": sum(row.flops or 0 for row in rows),
-        },
+        metrics=_metrics(job, rows, use),
     )
 
 
@@ -309,6 +305,18 @@ def _on_operators(rows: Sequence[tables.BySize]) -> str:
         + beyond * bool(n_beyond)
         + FROM_CACHE * any((row.pct_of_bandwidth or 0) > 100 for row in rows)
     )
+
+
+def _metrics(
+    job: RankWork, rows: Sequence[tables.BySize], use: Sequence[tables.Utilization]
+) -> dict[str, float | int | None]:
+    peak_pct = tables.mean(rows, "pct_of_peak")
+    return {
+        "flops_known_ratio": tables.coverage_pct(rows, job.kernel_ns) / 100,
+        "peak_ratio": None if peak_pct is None else peak_pct / 100,
+        **_ratios(use),
+        "flops": sum(row.flops or 0 for row in rows),
+    }
 
 
 def _ratios(use: Sequence[tables.Utilization]) -> dict[str, float | int | None]:
