@@ -10,7 +10,7 @@ import numpy as np
 
 from reportgen.arrays import Integers
 from reportgen.facts.device_busy import launch_start_ns, rows_named, unions_of
-from reportgen.facts.intervals import Union, covered_each, union_of
+from reportgen.facts.intervals import Union, covered_each, union_by_code_ns, union_of
 from reportgen.merging import rows_between
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -49,8 +49,8 @@ class StepRows:
             one; of the first one, and after a gap in the numbers, from its start; that of the host
             where a step launched nothing. The host may run ahead of the GPUs, so that its periods
             swing while the GPUs keep their pace.
-        gpu_span_ns: from the start of the first GPU operation launched in it to the end of the
-            last, 0 without any.
+        gpu_busy_ns: union of the GPU operations launched in it, added up over devices.
+        gpu_span_ns: from the start of the first of them to the end of the last, 0 without any.
         loader_ns: how long in its period the host waited for a batch.
         busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
             the mean of the devices.
@@ -61,6 +61,7 @@ class StepRows:
     start_ns: Times
     period_ns: Times
     pace_ns: Times
+    gpu_busy_ns: Times
     gpu_span_ns: Times
     loader_ns: Times
     n_ops: Integers
@@ -135,7 +136,7 @@ def _rows(
     period = duration_ns.copy()
     follows = np.diff(number) == 1
     period[:-1] = np.where(follows, np.diff(start_ns), period[:-1])
-    n_ops, begun_ns, ended_ns = _on_gpu(trace, start_ns, start_ns + duration_ns)
+    busy_ns, n_ops, begun_ns, ended_ns = _on_gpu(trace, start_ns, start_ns + duration_ns)
     done_ns = np.where(n_ops > 0, ended_ns, start_ns + duration_ns)
     pace = done_ns - start_ns
     pace[1:] = np.where(follows, np.diff(done_ns), pace[1:])
@@ -148,6 +149,7 @@ def _rows(
         start_ns=start_ns,
         period_ns=period,
         pace_ns=np.where((n_ops > 0) & (pace > 0), pace, period),
+        gpu_busy_ns=busy_ns,
         gpu_span_ns=np.where(n_ops > 0, ended_ns - begun_ns, 0),
         loader_ns=covered_each(waiting_for_batches(trace), start_ns, start_ns + period),
         n_ops=n_ops,
@@ -155,17 +157,24 @@ def _rows(
     )
 
 
-def _on_gpu(trace: RankTrace, start_ns: Times, end_ns: Times) -> tuple[Integers, Times, Times]:
-    """Return how many operations each step launched, and their begin and end."""
-    ops, launched = trace.gpu_ops, launch_start_ns(trace)
-    here = np.flatnonzero(launched != NONE)
-    order = here[np.argsort(launched[here], kind="stable")]
-    first = np.searchsorted(launched[order], start_ns, side="left")
-    after = np.searchsorted(launched[order], end_ns, side="left")
-    step, places = rows_between(first, after)
-    rows = order[places]
-    done = np.zeros_like(start_ns)
+def _on_gpu(
+    trace: RankTrace, start_ns: Times, end_ns: Times
+) -> tuple[Times, Integers, Times, Times]:
+    """Return how long what each step launched ran, how many operations, their begin and end."""
+    ops = trace.gpu_ops
+    launched = launch_start_ns(trace)
+    busy, done = np.zeros_like(start_ns), np.zeros_like(start_ns)
     begun = np.full_like(start_ns, np.iinfo(np.int64).max)
-    np.minimum.at(begun, step, ops.start_ns[rows])
-    np.maximum.at(done, step, ops.end_ns[rows])
-    return after - first, begun, done
+    count = np.zeros(start_ns.shape, dtype=np.int64)
+    for device in np.unique(ops.device):
+        here = np.flatnonzero((ops.device == device) & (launched != NONE))
+        order = here[np.argsort(launched[here], kind="stable")]
+        first = np.searchsorted(launched[order], start_ns, side="left")
+        after = np.searchsorted(launched[order], end_ns, side="left")
+        count += after - first
+        step, places = rows_between(first, after)
+        rows = order[places]
+        np.minimum.at(begun, step, ops.start_ns[rows])
+        np.maximum.at(done, step, ops.end_ns[rows])
+        busy += union_by_code_ns(step, ops.start_ns[rows], ops.end_ns[rows], start_ns.size)
+    return busy, count, begun, done

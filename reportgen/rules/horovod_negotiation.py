@@ -51,7 +51,7 @@ TOO_FEW = """Too few negotiations to judge: {n_negotiations:n} with two or more 
 TITLE = "Ranks and who waited for them"
 CAPTION = """A negotiation lasts until the last rank is ready. others_waited_s is the waiting of
     the other ranks for this one, added up; held_up_s is the time in which only this rank was
-    missing. Ties are not counted."""
+    missing; own_wait_s is its waiting for others. Ties are not counted."""
 ABOUT = About(
     checks="Whether the ranks of a Horovod job wait for the same rank again and again.",
     reading="""Before a tensor is reduced the ranks report to the coordinator that they are ready;
@@ -74,6 +74,7 @@ class RankWait:
         others_waited_ns: waiting time of the other ranks for it, added up over them.
         held_up_ns: length of the union of the times from the last but one to it: what would not
             have been lost had it been as late as the next.
+        own_wait_ns: its waiting time for others.
     """
 
     rank: int = kit.col()
@@ -83,6 +84,7 @@ class RankWait:
     fair_pct: float = kit.derived(lambda rank: 100 * rank.expected / rank.n_taken, "%", digits=4)
     others_waited_ns: int = kit.col("s", name="others_waited_s", per=NS_PER_S, reduce=sum)
     held_up_ns: int = kit.col("s", name="held_up_s", per=NS_PER_S, reduce=sum)
+    own_wait_ns: int = kit.col("s", name="own_wait_s", per=NS_PER_S, reduce=sum)
     expected: float = kit.merged(sum)
 
 
@@ -172,6 +174,7 @@ def _rank_waits(negotiation: Integers, time_ns: Integers, rank: Integers) -> Ite
             expected=float((1.0 / n_ranks[taken]).sum()),
             others_waited_ns=int(others_waited_ns[held_up].sum()),
             held_up_ns=union_of(next_ns[held_up], last_ns[held_up]).length_ns,
+            own_wait_ns=int(wait_ns[of_rank].sum()),
         )
 
 
@@ -181,12 +184,13 @@ def judge(nodes: Sequence[Negotiations], _params: NoParams) -> Outcome:
         return Outcome(missing=NO_TIMELINE)
     job = kit.merge(nodes)
     missing = _missing(job)
-    worst = max(job.ranks, key=lambda rank: (rank.held_up_ns, -rank.rank), default=None)
     return Outcome(
         missing=missing,
-        findings=[_late(worst, job.recorded_ns)] if worst and not missing else [],
-        exhibits=kit.filled_table("ranks", job.ranks, RankWait, title=TITLE, caption=CAPTION),
-        metrics={"held_up_ratio": ratio_of(worst.held_up_ns, job.recorded_ns)} if worst else {},
+        findings=[] if missing else [_late(job)],
+        exhibits=[kit.table("ranks", job.ranks, RankWait, title=TITLE, caption=CAPTION)]
+        if job.ranks
+        else (),
+        metrics=_metrics(job) if job.n_negotiations else {},
     )
 
 
@@ -198,9 +202,16 @@ def _missing(job: Negotiations) -> results.Reason | str:
     return write(NO_NEGOTIATION, n_events=job.n_events) if job.n_events else NO_TIMELINE
 
 
-def _late(late: RankWait, recorded_ns: int) -> results.Finding | None:
+def _worst(job: Negotiations) -> RankWait | None:
+    return max(job.ranks, key=lambda rank: (rank.held_up_ns, -rank.rank), default=None)
+
+
+def _late(job: Negotiations) -> results.Finding | None:
     """Return the rank that others wait for, if it is last too often."""
-    fair, share = late.expected / late.n_taken, late.held_up_ns / recorded_ns
+    late = _worst(job)
+    if late is None:
+        return None
+    fair, share = late.expected / late.n_taken, late.held_up_ns / job.recorded_ns
     limit = min(FAIR_FACTOR * fair, (1 + fair) / 2)
     if late.n_last <= limit * late.n_taken or share < kit.CHEAP_RATIO:
         return None
@@ -212,6 +223,18 @@ def _late(late: RankWait, recorded_ns: int) -> results.Finding | None:
         late=late,
         held_up_pct=100 * share,
     )
+
+
+def _metrics(job: Negotiations) -> dict[str, float | int | None]:
+    worst = _worst(job)
+    return {
+        "negotiations": job.n_negotiations,
+        "ranks": len(job.ranks),
+        "recorded_s": job.recorded_ns / NS_PER_S,
+        "last_rank": worst.rank if worst else None,
+        "last_rank_ratio": round(worst.n_last / worst.n_taken, 6) if worst else None,
+        "held_up_ratio": ratio_of(worst.held_up_ns, job.recorded_ns) if worst else None,
+    }
 
 
 RULE = Rule(

@@ -305,9 +305,9 @@ def _histograms(
 
 
 def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
-    number, period_ns, pace_ns, gpu_span_ns = (
+    number, period_ns, pace_ns, gpu_span_ns, gpu_busy_ns = (
         np.concatenate([getattr(rank.steps, name) for rank in traced])
-        for name in ("number", "period_ns", "pace_ns", "gpu_span_ns")
+        for name in ("number", "period_ns", "pace_ns", "gpu_span_ns", "gpu_busy_ns")
     )
     # Instants of the trace's own clock are divided as whole numbers of any size.
     starts_us = [
@@ -323,7 +323,8 @@ def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
         caption="""period_us is the time from the start of the step to the start of the next one.
             gpu_pace_us is the time from the end of the GPU work of the step before to the end of
             that of this step. gpu_span_us is the time from the first GPU operation of the step to
-            the end of its last one. start_us is on the clock of the trace.""",
+            the end of its last one. gpu_busy_us is the time in which GPU operations of the step
+            ran, added up over the GPUs. start_us is on the clock of the trace.""",
         columns=[
             results.column("rank", "", ranks, type=results.ColumnType.INT),
             results.column("step", "", number, type=results.ColumnType.INT),
@@ -332,6 +333,7 @@ def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
                 ("period_us", "us", period_ns / NS_PER_US),
                 ("gpu_pace_us", "us", pace_ns / NS_PER_US),
                 ("gpu_span_us", "us", gpu_span_ns / NS_PER_US),
+                ("gpu_busy_us", "us", gpu_busy_ns / NS_PER_US),
             ),
         ],
     )

@@ -42,6 +42,8 @@ def test_a_rank_that_is_always_last_is_named_with_what_it_cost() -> None:
     # ranks 0, 1 and 3 are ready after 0, 10 and 30 µs, rank 2 after 4,000
     assert rank["others_waited_s"] == pytest.approx(100 * (4000 + 3990 + 3970) * US)
     assert rank["held_up_s"] == pytest.approx(100 * 3970 * US)
+    assert rank["own_wait_s"] == 0
+    assert rows_of(result, "ranks")[0]["own_wait_s"] == pytest.approx(100 * 4000 * US)
     recorded_s = 99 * 0.01 + 4002 * US
     assert result.metrics["held_up_ratio"] == pytest.approx(100 * 3970 * US / recorded_s, abs=1e-6)
     assert finding.severity is Severity.WARNING
@@ -81,7 +83,7 @@ def test_waits_that_cost_little_are_not_told(late_us: int, *, is_told: bool) -> 
 def test_ties_count_for_nobody() -> None:
     tied = [("t", {0: n * 1000, 1: n * 1000 + 50, 2: n * 1000 + 50}) for n in range(30)]
     result = run(RULE, job(tied))
-    assert (result.status, result.exhibits, result.metrics) == ("ok", (), {})
+    assert (result.metrics["negotiations"], result.metrics["ranks"]) == (30, 0)
     assert result.findings == ()
 
 
@@ -90,6 +92,7 @@ def test_marks_outside_a_negotiation_and_repeated_marks_do_not_count() -> None:
     more = [(tensor, rank, START_S + at_s, START_S + at_s) for tensor, rank, at_s in marks]
     result = run(RULE, job(late_rank(20), *more))
     assert [row["rank"] for row in rows_of(result, "ranks")] == [0, 1, 2, 3]
+    assert rows_of(result, "ranks")[0]["own_wait_s"] == pytest.approx(20 * 4000 * US)
 
 
 def test_a_job_without_timelines_of_horovod_is_skipped() -> None:

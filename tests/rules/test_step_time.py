@@ -30,6 +30,7 @@ def test_steps_have_periods_and_gpu_time() -> None:
 
     assert column(result, "steps", "step") == [5, 6, 7]
     assert column(result, "steps", "period_us") == [10.0, 20.0, 10.0]
+    assert column(result, "steps", "gpu_busy_us") == [5.0, 10.0, 5.0]
 
 
 def test_work_that_runs_on_after_its_step_makes_no_gpu_busier_than_full() -> None:

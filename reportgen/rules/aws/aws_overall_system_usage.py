@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -43,13 +43,11 @@ class UsageRow:
     min: float = col()
 
 
-def details_of(
-    nodes: Mapping[str, Mapping[Quantity, Mapping[str, float]]], names: Iterable[str] = STATISTICS
-) -> Details:
-    """Return AWS's details, or those of other ``names``, of the statistics by node and resource."""
+def details_of(nodes: Mapping[str, Mapping[Quantity, Mapping[str, float]]]) -> Details:
+    """Return AWS's details of the statistics of each node by resource."""
     return {
         quantity.value: {
-            node: {name: _rounded(usages[quantity][name]) for name in names}
+            node: {name: _rounded(usages[quantity][name]) for name in STATISTICS}
             for node, usages in nodes.items()
             if quantity in usages
         }
@@ -62,16 +60,20 @@ def _rounded(value: float) -> JsonValue:
     return float(np.round(value, DECIMALS)) if value > 0 else 0
 
 
-def usage_rows(details: Details) -> list[UsageRow]:
-    """Return the statistics in AWS's order; incomplete entries are left out."""
+def usage_rows(
+    details: Details, lows: Mapping[tuple[str, str], float] | None = None
+) -> list[UsageRow]:
+    """Return the statistics in AWS's order; incomplete entries are left out.
+
+    ``lows`` holds the 5th percentiles by node and resource, which AWS's details do not have.
+    """
     rows = []
     for quantity in Quantity:
         for node, entry in mapping_of(details.get(quantity.value)).items():
-            values = numbers_of(entry)
-            if values.keys() >= STATISTICS.keys():
-                known = {name: values[name] for name in STATISTICS}
-                p5 = values.get("p5")
-                rows.append(UsageRow(node=node, metric=quantity.value, p5=p5, **known))
+            values = {k: value for k, value in numbers_of(entry).items() if k in STATISTICS}
+            if len(values) == len(STATISTICS):
+                p5 = lows.get((node, quantity)) if lows else None
+                rows.append(UsageRow(node=node, metric=quantity.value, p5=p5, **values))
     return rows
 
 

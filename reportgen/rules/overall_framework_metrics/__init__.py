@@ -21,6 +21,7 @@ from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, mea
 from reportgen.rules.overall_framework_metrics.recorded import Recorded
 from reportgen.rules.overall_framework_metrics.tables import (
     Between,
+    OperatorTimes,
     Overhead,
     PaceRow,
     sampling,
@@ -261,7 +262,13 @@ def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
     return {
         "step_total_s": step_ns / NS_PER_S if job.breakdown.step_ns else None,
         "between_steps_ratio": between_ns / whole_ns if whole_ns else None,
+        "cpu_operator_self_s": _self_s(job.cpu_operators),
+        "gpu_operator_self_s": _self_s(job.gpu_operators),
     }
+
+
+def _self_s(operators: Sequence[OperatorTimes]) -> float | None:
+    return sum(item.self_ns for item in operators) / NS_PER_S if operators else None
 
 
 def _between(job: FrameworkSums) -> Finding | None:

@@ -9,7 +9,7 @@ from statistics import fmean
 from reportgen import results
 from reportgen.rules import kit
 from reportgen.rules.aws.aws_overall_system_usage import (
-    STATISTICS,
+    DECIMALS,
     Quantity,
     UsageRow,
     details_of,
@@ -74,16 +74,21 @@ class Absence:
 
 def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
     """Write down the statistics of every node and read them."""
-    statistics = {node.node: node.statistics for node in nodes}
+    details = details_of({node.node: node.statistics for node in nodes})
     n_ticks = sum(node.n_ticks for node in nodes)
     n_samples = max((node.n_cpu_samples for node in nodes), default=0)
-    rows = usage_rows(details_of(statistics, (*STATISTICS, "p5")))
+    lows: dict[tuple[str, str], float] = {
+        (node.node, quantity.value): round(statistics["p5"], DECIMALS)
+        for node in nodes
+        for quantity, statistics in node.statistics.items()
+    }
+    rows = usage_rows(details, lows)
     recordings = {node.node: node.recording for node in nodes if node.recording}
     absences = _absences(recordings) if rows else []
     return Outcome(
         missing=kit.reason_to_skip(n_ticks=n_ticks, n_gpus=None, n_samples=n_ticks, patience=0),
         counters=results.Counters(datapoints=n_samples),
-        details=details_of(statistics),
+        details=details,
         findings=[_not_sampled(absences, recordings)] if absences else [],
         exhibits=[*_tables(rows, absences), *exhibits_of(nodes)] if rows else (),
         metrics=_metrics(nodes),
