@@ -131,7 +131,8 @@ SHARES = {
 TABLE_CAPTION = """The window “gpu” lasts from the first start to the last end of a GPU operation of
     the rank. The window “steps” lasts from the start of the first step to the end of the last step,
     or to the end of its last GPU operation if that is later. Operations that run at the same time
-    count once. host is the machine after which the files of several ranks are named."""
+    count once. window_start_us is on the clock of the trace. host is the machine after which the
+    files of several ranks are named."""
 
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
@@ -169,6 +170,7 @@ class RankActivity:
     Attributes:
         host: the machine by the name of the file, else empty.
         local_size: GPUs of the node, 0 where the trace does not say them.
+        clock_ns: time of the trace's clock at its origin.
         devices: one for each device and window.
         n_computing: kernels but those that communicate, in the headline window, by device.
         sums_ns: durations added up, not united, by what ran.
@@ -180,6 +182,7 @@ class RankActivity:
     n_ops: int
     host: str
     local_size: int
+    clock_ns: int
     devices: tuple[DeviceTime, ...]
     n_computing: Mapping[int, int]
     sums_ns: Mapping[str, int]
@@ -202,6 +205,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
         n_ops=ops.start_ns.size,
         host=part.host,
         local_size=len(part.devices) if part.is_rank_known else 0,
+        clock_ns=device_busy.own_clock_ns(part),
         devices=tuple(
             device_busy.time_in(device, window, rank=part.rank)
             for device in unions
@@ -257,7 +261,10 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
         metrics={
             "gpu_active_ratio": ratio_of(total.busy_ns, total.window_ns),
             "kernel_active_ratio": ratio_of(total.kernel_ns, total.window_ns),
-            "idle_ratio": ratio_of(total.idle_ns, total.window_ns),
+            **{
+                f"{name.replace(' ', '_')}_ratio": ratio_of(time_ns, total.window_ns)
+                for name, time_ns in _split(total).items()
+            },
             "communication_overlapped_ratio": ratio_of(total.overlap_ns, total.communication_ns),
         },
     )
@@ -314,6 +321,7 @@ def _table(ranks: Sequence[RankActivity]) -> Exhibit:
     names = hosts_of_ranks([rank.host for rank in ranks])
     hosts = [host or None for host, rank in zip(names, ranks, strict=True) for _ in rank.devices]
     windows = [str(item.window.kind) for _, item in rows]
+    starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
     times = [
         (f"{name}_us", "us", [getattr(item, f"{name}_ns") / NS_PER_US for _, item in rows])
         for name in TIMES
@@ -328,7 +336,7 @@ def _table(ranks: Sequence[RankActivity]) -> Exhibit:
             results.column("host", "", hosts, type=ColumnType.TEXT),
             results.column("device", "", [item.device for _, item in rows], type=ColumnType.INT),
             results.column("window", "", windows, type=ColumnType.TEXT),
-            *kit.floats(*times),
+            *kit.floats(("window_start_us", "us", starts_us), *times),
         ],
     )
 

@@ -233,6 +233,7 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     kernels = operators.duration_rows(operators.joined_durations(by_name))
     if not kernels:
         return Outcome(missing=kit.reason_without_gpu(job.profile_ns))
+    every_ns = sum(item.sum_ns for item in kernels)
     by_launches = sorted(kernels, key=lambda item: (-item.count, item.key))
     every_name = [item.key[0] for item in kernels]
     labels = dict(zip(every_name, short_names(every_name), strict=True))
@@ -246,6 +247,8 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         ],
         metrics={
             "n_kernels": sum(item.count for item in kernels),
+            "n_distinct_kernels": len(kernels),
+            "kernel_time_us": every_ns / NS_PER_US,
             "tiny_kernels_ratio": round(pct_of(job.n_tiny, job.n_launched) / 100, 6),
         },
     )

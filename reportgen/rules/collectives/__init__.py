@@ -19,7 +19,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.collectives import bandwidth, clocks
 from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, hosts_of, measure
 from reportgen.text import write
-from reportgen.units import NS_PER_US
+from reportgen.units import NS_PER_US, ratio_of
 
 ABOUT = About(
     checks="How communication divides into transfer and waiting, and which rank comes last.",
@@ -84,7 +84,11 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     shared = comparable(meetings)
     stragglers = _stragglers(shared, hosts_of(ranks))
     waits_ns, every_ns = int(shared.wait_ns.sum()), int(shared.members.duration_ns.sum())
-    metrics: dict[str, float] = {"n_collectives": shared.n}
+    communication_ns = sum(rank.communication_ns for rank in ranks)
+    metrics: dict[str, float | int | None] = {
+        "n_collectives": shared.n,
+        "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
+    }
     if shared.n:
         begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
         waits = waiting.waiting_in(shared, begins_ns)
@@ -103,6 +107,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         metrics |= {
             "waiting_us": waits_ns / NS_PER_US,
             "transfer_us": int(shared.transfer_ns.sum()) / NS_PER_US,
+            "waiting_ratio": ratio_of(waits_ns, every_ns),
         }
     else:
         findings = [_not_comparable(len(ranks), items, meetings)]

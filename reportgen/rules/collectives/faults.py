@@ -45,7 +45,8 @@ class RankCollectives:
     """The communication kernels of a rank in order of their start.
 
     ``host`` is empty where the name of the file does not say it. ``begin_ns`` is when the headline
-    window begins, UTC; ``window_ns`` its length, times devices.
+    window begins, UTC; ``window_ns`` its length, times devices; ``communication_ns`` how long
+    communication ran in it.
     """
 
     rank: int
@@ -53,20 +54,26 @@ class RankCollectives:
     host: str
     begin_ns: int
     window_ns: int
+    communication_ns: int
     exchanges: Exchanges
 
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
     """Measure the communication kernels of a rank."""
-    windows = device_busy.windows_of(trace)
-    window = device_busy.headline(windows) if windows else None
+    more_names, windows = params.communication_names, device_busy.windows_of(trace)
+    times = [
+        device_busy.time_in(unions, device_busy.headline(windows), rank=trace.rank)
+        for unions in device_busy.unions_of(trace, more_names)
+    ]
+    begin_ns = device_busy.headline(windows).start_ns if windows else 0
     return RankCollectives(
         rank=trace.rank,
         node=trace.node,
         host=trace.host,
-        begin_ns=trace.origin_ns + (window.start_ns if window else 0),
-        window_ns=window.length_ns * np.unique(trace.gpu_ops.device).size if window else 0,
-        exchanges=exchanges_of(trace, params.communication_names),
+        begin_ns=trace.origin_ns + begin_ns,
+        window_ns=sum(item.window.length_ns for item in times),
+        communication_ns=sum(item.communication_ns for item in times),
+        exchanges=exchanges_of(trace, more_names),
     )
 
 

@@ -28,7 +28,7 @@ from reportgen.rules.idle_time.measure import (
 from reportgen.rules.kit import col
 from reportgen.rules.slow_host import advice_on_launches
 from reportgen.text import device_label, format_ns_range, write
-from reportgen.units import NS_PER_S, NS_PER_US, pct_of
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
     checks="Why each GPU was idle: data loading, synchronization, a slow host, gaps, waits.",
@@ -74,19 +74,30 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
         caption=f"Shares of {_window(headlines)}.",
         roles=[texts.NAMES[name][1] for name in totals],
     )
+    window_ns = sum(item.window.length_ns for item in headlines)
     return Outcome(
         findings=_findings(headlines, costs, params),
         exhibits=[shares, *_stretches(headlines), _causes(rows), _costs(costs)],
+        metrics={
+            f"{'gpu_' if name == texts.BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
+                time_ns, window_ns
+            )
+            for name, time_ns in totals.items()
+        },
     )
 
 
 def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
     every = [
         CauseTime(
-            rank=row.rank, device=row.device, window=row.window.kind, cause=cause, time_ns=time_ns
+            rank=item.rank,
+            device=item.device,
+            window=item.window.kind.value,
+            cause=cause,
+            time_ns=time_ns,
         )
-        for row in rows
-        for cause, time_ns in row.cause_ns.items()
+        for item in rows
+        for cause, time_ns in item.cause_ns.items()
     ]
     title = "Idle time by rank, device, window and cause"
     return kit.table("idle_causes", every, CauseTime, title=title, caption=texts.TABLE_CAPTION)
