@@ -10,6 +10,7 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Floats, Integers
 from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import present_values
 from reportgen.facts.trend import AGREEMENT_FROM, Trend, trend_of
 from reportgen.facts.usage import LEAST_JUDGED, Samples, enough_samples, samples_by_gpu
@@ -20,6 +21,7 @@ from reportgen.rules.aws.details import Violations, counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
 from reportgen.text import device_label, format_place
+from reportgen.units import NS_PER_MINUTE
 
 LEVEL_PCT = 95.0
 """The level of a part of the time is its 95th percentile: what the load reaches, whatever it does
@@ -38,9 +40,9 @@ LEAST_BESIDE = 3
 ABOUT = About(
     checks="Whether GPU memory activity rises suddenly, or slowly over the whole job.",
     reading="""The rule compares the mean of the latest samples with the mean of as many samples
-        before them. A sample at which it is higher by more than the threshold is a trigger. The
-        metric is the activity of the memory controller, not allocated bytes, so it follows the
-        load: only a rise that lasts points to growth.""",
+        before them. A sample at which it is higher by more than the threshold is a trigger;
+        neighbouring triggers are one episode. The metric is the activity of the memory controller,
+        not allocated bytes, so it follows the load: only a rise that lasts points to growth.""",
     advice="""Log the allocated memory at each step; if it grows, look for tensors kept alive
         between steps, or use gradient checkpointing.""",
     section=results.Section(id="gpu-memory", title="GPU memory", order=240),
@@ -66,10 +68,13 @@ STAYED_UP = kit.Message(
 CLIMBS = replace(
     STAYED_UP,
     id="MEM-2",
+    cause=results.Cause.MEMORY_GROWTH,
     title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
-    text=f"""Of equal parts of the time at work, the 95th percentiles of later ones are almost
-        always higher than those of earlier ones: Kendall's tau is {{trend.agreement:.2f}} (1 if
-        each is higher; reported from {{agreement_from:.1f}}).{{concerned}} {CAUTION}""",
+    text=f"""The 95th percentile rises by {{slope:.2f}} points a minute. Of equal parts of the time
+        at work, later ones are almost always higher than earlier ones: Kendall's tau is
+        {{trend.agreement:.2f}} (1 if each is higher; reported from
+        {{agreement_from:.1f}}).{{concerned}} {CAUTION}""",
+    exhibit="memory",
 )
 
 
@@ -94,6 +99,8 @@ class GpuMemory:
     """Memory activity of one GPU.
 
     Attributes:
+        n_violations: samples at which it rose by more than the threshold.
+        n_jumps: runs of such samples.
         trend: of the levels of equal parts of the time at work; ``None`` with too few samples.
         use_trend: the same of GPU utilization, ``None`` where it is unknown.
         start_ns, end_ns: of its samples.
@@ -105,6 +112,14 @@ class GpuMemory:
     p50_pct: float = derived(lambda gpu: gpu.box.p50, "%", digits=2)
     p95_pct: float = derived(lambda gpu: gpu.box.p95, "%", digits=2)
     max_pct: float = col("%", digits=2)
+    n_violations: int = col(name="triggers")
+    n_jumps: int = col(name="episodes")
+    slope: float | None = derived(
+        lambda gpu: gpu.trend and gpu.trend.rise / gpu.work_minutes,
+        "points/min",
+        name="trend_per_min_pct",
+        digits=4,
+    )
     rise: float | None = derived(
         lambda gpu: gpu.trend and gpu.trend.rise, "points", name="trend_rise_pct", digits=2
     )
@@ -119,6 +134,7 @@ class GpuMemory:
     box: Box
     trend: Trend | None
     use_trend: Trend | None
+    work_minutes: float
     start_ns: int
     end_ns: int
     jump: Jump | None
@@ -128,6 +144,7 @@ class GpuMemory:
 class NodeMemory:
     """One node: how many ticks it has and how the memory activity of its GPUs developed."""
 
+    node: str
     n_ticks: int
     n_gpus: int
     gpus: tuple[GpuMemory, ...]
@@ -137,32 +154,38 @@ class NodeMemory:
 def measure(part: NodeProfile, params: Params) -> NodeMemory:
     """Measure every GPU of a node that has samples of memory activity."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    gpus = tuple(
-        _memory_of(part, gpu, samples, params)
-        for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY)
-    )
+    names, use = system.names(kind), system.columns_of(kind)
+    unknown = np.full(system.n_ticks, np.nan)
+    gpus = []
+    for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY):
+        use_of_gpu = use[names.index(gpu)] if gpu in names else unknown
+        gpus.append(_memory_of(part.node, gpu, samples, use_of_gpu[samples.is_there], params))
+    n_gpus = len({*names, *(gpu.gpu for gpu in gpus)})
     return NodeMemory(
+        node=part.node,
         n_ticks=system.n_ticks,
-        n_gpus=len({*system.names(kind), *(gpu.gpu for gpu in gpus)}),
-        gpus=gpus,
+        n_gpus=n_gpus,
+        gpus=tuple(gpus),
         aws=violations_of(part.node, samples_by_gpu(system, SeriesKind.GPU_MEMORY), params),
     )
 
 
-def _memory_of(part: NodeProfile, gpu: str, samples: Samples, params: Params) -> GpuMemory:
+def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Params) -> GpuMemory:
+    """Measure one GPU; ``use`` is its utilization at the samples, NaN where absent."""
     values = samples.values
-    column = part.system.column_of(SeriesKind.GPU_UTILIZATION, gpu)
-    use = np.full(values.size, np.nan) if column is None else column[samples.is_there]
     increases, is_violation = increases_of(values, params)
+    rows = np.flatnonzero(is_violation)
     busy = np.flatnonzero(values >= IDLE_LEVEL_PCT)
     at_work = slice(busy[0], busy[-1] + 1) if busy.size else slice(0)
-    use_at_work = use[at_work]
+    work_ns, use_at_work = samples.time_ns[at_work], use[at_work]
     levels, _ = _levels_of(values[at_work])
-    rises = np.where(is_violation, increases, 0)
+    jump = _jump(samples, at_work, np.where(is_violation, increases, 0), use) if rows.size else None
+    if jump and jump.after_pct - jump.before_pct <= params.increase:
+        jump = None
     is_enough = values.size > enough_samples(params.patience) and levels.size > 0
     use_levels, _ = _levels_of(use_at_work[~np.isnan(use_at_work)])
     return GpuMemory(
-        node=part.node,
+        node=node,
         gpu=gpu,
         n_samples=values.size,
         box=box_of(values),
@@ -171,7 +194,10 @@ def _memory_of(part: NodeProfile, gpu: str, samples: Samples, params: Params) ->
         end_ns=int(samples.time_ns[-1]),
         trend=trend_of(levels) if is_enough else None,
         use_trend=trend_of(use_levels) if use_levels.size else None,
-        jump=_jump(samples, at_work, rises, use, least=params.increase),
+        work_minutes=float(work_ns[-1] - work_ns[0]) / NS_PER_MINUTE if busy.size else 0.0,
+        n_violations=rows.size,
+        n_jumps=runs_of(rows, max_step=params.window - 1).n_runs,
+        jump=jump,
     )
 
 
@@ -188,40 +214,42 @@ def _levels_of(values: Floats) -> tuple[Floats, Integers]:
     return np.array([percentiles(part, (LEVEL_PCT,))[0] + 0.0 for part in parts]), stops
 
 
-def _jump(
-    samples: Samples, at_work: slice, rises: Floats, use: Floats, *, least: float
-) -> Jump | None:
-    """Return the steepest rise at work by more than ``least`` points, if it lasts.
+def _jump(samples: Samples, at_work: slice, increases: Floats, use: Floats) -> Jump | None:
+    """Return the steepest rise at work, ``None`` where the load explains it or little is beside it.
 
-    ``rises`` and ``use`` are those at all samples; increases that do not count are 0.
-
-    Edge cases: ``None`` where the load explains it, or little is beside it.
+    ``increases`` and ``use`` are those at all samples; increases that do not count are 0.
     """
-    if not rises.any():
-        return None
     values, time_ns = samples.values[at_work], samples.time_ns[at_work]
     levels, stops = _levels_of(values)
-    steepest = int(np.argmax(rises[at_work]))
+    steepest = int(np.argmax(increases[at_work]))
     n_before = int(np.searchsorted(stops, steepest, side="right"))
     if not LEAST_BESIDE <= n_before <= levels.size - LEAST_BESIDE:
         return None
-    before_pct, after_pct = float(levels[:n_before].max()), float(np.median(values[steepest:]))
-    if before_pct < IDLE_LEVEL_PCT or after_pct - before_pct <= least:
-        return None
-    before, after = present_values(use[at_work][:steepest]), present_values(use[at_work][steepest:])
-    if before.size and after.size and np.median(after) - np.median(before) >= LOAD_RISE_PCT:
+    before_pct = float(levels[:n_before].max())
+    if before_pct < IDLE_LEVEL_PCT or _rise(use[at_work], steepest) >= LOAD_RISE_PCT:
         return None
     return Jump(
         before_pct=before_pct,
-        after_pct=after_pct,
+        after_pct=float(np.median(values[steepest:])),
         start_ns=int(time_ns[steepest]),
         end_ns=int(time_ns[-1]),
     )
 
 
+def _rise(use: Floats, at: int) -> float:
+    """Return by how much the median use is higher from a sample on than before; NaN if unknown."""
+    before, after = present_values(use[:at]), present_values(use[at:])
+    return float(np.median(after) - np.median(before)) if before.size and after.size else np.nan
+
+
 def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
     """Count the violations of all nodes, and say which of them speak of growth."""
     gpus = kit.concat(node.gpus for node in nodes)
+    slopes = [gpu.slope for gpu in gpus if gpu.slope is not None]
+    metrics = {
+        "memory_episodes": sum(gpu.n_jumps for gpu in gpus),
+        "memory_trend_max_pct_per_min": round(max(slopes), 6) if slopes else None,
+    }
     return Outcome(
         missing=kit.reason_to_skip(
             n_ticks=sum(node.n_ticks for node in nodes),
@@ -230,6 +258,7 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
             patience=enough_samples(params.patience),
         ),
         **counted([node.aws for node in nodes]),
+        metrics=metrics if gpus else {},
         findings=[_jumped(gpus, params), _climbs(gpus, params)],
         exhibits=_exhibits(gpus) if gpus else (),
     )
@@ -266,6 +295,7 @@ def _climbs(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None
         where=kit.stretch(gpu.node, gpu.gpu, gpu.start_ns, gpu.end_ns),
         place=format_place(gpu.node, gpu.gpu),
         trend=trend,
+        slope=gpu.slope,
         agreement_from=AGREEMENT_FROM,
         concerned=kit.concerning(len(rising), len(gpus), "GPU"),
     )

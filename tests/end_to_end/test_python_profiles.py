@@ -37,7 +37,7 @@ def test_python_profiles_are_a_result_with_a_finding_and_no_home_folder(tmp_path
     write_profiles(job)
     results = made(job, tmp_path / "out")
     result = results["PythonFunctions"]["reportgen"]
-    assert result["status"] == "triggered"
+    assert (result["status"], result["metrics"]["profiles"]) == ("triggered", 4)
     assert results["report"]["data_quality"]["files_skipped"] == 0
     assert "home" not in json.dumps(result)
     assert_valid(tmp_path / "out" / "profiler-report")

@@ -67,7 +67,7 @@ def test_a_step_that_stays_is_growth() -> None:
     assert "not allocated bytes" in found.text
     assert found.measured == 30.0
     assert (found.where.device, found.where.start_s) == ("gpu0", START_S + 41 * 6)
-    assert (gpu["jump_from_pct"], gpu["jump_to_pct"]) == (20, 50)
+    assert (gpu["jump_from_pct"], gpu["jump_to_pct"], gpu["episodes"]) == (20, 50, 1)
 
 
 def test_details_hold_the_history_up_to_the_last_violation() -> None:
@@ -144,7 +144,9 @@ def test_a_slow_climb_is_a_trend_although_nothing_jumps() -> None:
     assert result.status is Status.TRIGGERED
     assert found.severity is Severity.WARNING
     assert (found.measured, found.threshold, found.unit) == (15.0, 5.0, "points")
-    assert [row["trend_rise_pct"] for row in rows_of(result, "memory")] == [15]
+    # 159 intervals of six seconds
+    assert "rises by 0.94 points a minute" in found.text
+    assert result.metrics["memory_trend_max_pct_per_min"] == pytest.approx(15 / 15.9)
 
 
 @pytest.mark.parametrize(("minutes", "is_told"), [(6, False), (7, True)])
@@ -170,6 +172,7 @@ def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
     assert finding(result, "MEM-2")
 
     assert result.counters == Counters(datapoints=150)
+    assert result.metrics["memory_trend_max_pct_per_min"] == pytest.approx(10.0, rel=0.08)
     assert finding(run(RULE, node(memory[:60], interval_s=1.2)), "MEM-2") is None
 
 

@@ -88,6 +88,7 @@ def test_functions_are_merged_by_stage_with_hand_made_sums(tmp_path: Path) -> No
     assert (write["place"], write["calls"]) == ("built-in", 160)
     assert (write["own_s"], write["cumulative_s"]) == pytest.approx((1.0, 1.0))
     assert write["cumulative_pct"] == pytest.approx(100 * 1.0 / 2.4, abs=1e-4)
+    assert result.metrics["profiled_s"] == pytest.approx(3.2)
 
 
 def test_logging_that_takes_a_third_of_the_training_is_a_finding(tmp_path: Path) -> None:
@@ -154,6 +155,7 @@ def test_the_functions_between_batch_and_forward_pass_are_named(tmp_path: Path) 
     kinds = {row["function"]: row["kind"] for row in before}
     assert kinds["__next__"] == "loading data"
     assert kinds["torch._C._EngineBase.run_backward"] == "the model"
+    assert result.metrics["profiled_gap_ratio"] == pytest.approx(4 / 6, abs=1e-6)
 
 
 def test_a_profile_that_covers_far_more_than_the_window_names_nobody(tmp_path: Path) -> None:

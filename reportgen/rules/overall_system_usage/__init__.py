@@ -19,7 +19,7 @@ from reportgen.rules.aws.aws_overall_system_usage import (
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
 from reportgen.rules.overall_system_usage.measure import NodeUsage, SampledTime, measure
-from reportgen.rules.overall_system_usage.tables import exhibits_of
+from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
 from reportgen.text import join_names
 from reportgen.units import NS_PER_S
 
@@ -82,7 +82,7 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
         for node in nodes
         for quantity, statistics in node.statistics.items()
     }
-    rows = usage_rows(details, lows)
+    rows, totals = usage_rows(details, lows), totals_of(nodes)
     recordings = {node.node: node.recording for node in nodes if node.recording}
     absences = _absences(recordings) if rows else []
     return Outcome(
@@ -90,12 +90,12 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
         counters=results.Counters(datapoints=n_samples),
         details=details,
         findings=[_not_sampled(absences, recordings)] if absences else [],
-        exhibits=[*_tables(rows, absences), *exhibits_of(nodes)] if rows else (),
-        metrics=_metrics(nodes),
+        exhibits=[*_tables(rows, absences), *exhibits_of(nodes, totals)] if rows else (),
+        metrics=_metrics(nodes, totals),
     )
 
 
-def _metrics(nodes: Sequence[NodeUsage]) -> dict[str, float | int | None]:
+def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | int | None]:
     found: dict[str, float | int | None] = {}
     for name, quantity, unit, statistics in (
         ("gpu", Quantity.GPU, "pct", ("mean", "p95")),
@@ -113,6 +113,11 @@ def _metrics(nodes: Sequence[NodeUsage]) -> dict[str, float | int | None]:
     waiting = [cores for node in nodes if (cores := node.waiting_cores) is not None]
     if waiting:  # one reader keeps one core waiting, however many there are
         found["io_wait_one_core_pct"] = round(100 * max(waiting), 4)
+    for role, total in totals.items():
+        if n_samples := total.job.n_samples:
+            found[f"{role}_samples"] = n_samples
+            found[f"{role}_zero_ratio"] = round(total.job.n_zero / n_samples, 6)
+            found[f"{role}_below_50_ratio"] = round(total.job.n_below_half / n_samples, 6)
     return found
 
 

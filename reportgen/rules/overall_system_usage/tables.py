@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -52,9 +52,12 @@ _ACTIVE = {
     Role.CPU: "Each core counts separately. It is active in a sample if it is used at all.",
 }
 
+Totals = Mapping[Role, DeviceCounts]
+"""The samples of all GPUs and of all cores of the job."""
 
-def _totals_of(nodes: Sequence[NodeUsage]) -> dict[Role, DeviceCounts]:
-    """Return the samples of all GPUs and of all cores of the job, where there are any."""
+
+def totals_of(nodes: Sequence[NodeUsage]) -> Totals:
+    """Return the samples of all GPUs and of all cores, where there are any."""
     found = {}
     for role, name in ((Role.GPU, "all GPUs"), (Role.CPU, CORES)):
         devices = [device for node in nodes for device in node.devices if device.role is role]
@@ -63,9 +66,8 @@ def _totals_of(nodes: Sequence[NodeUsage]) -> dict[Role, DeviceCounts]:
     return found
 
 
-def exhibits_of(nodes: Sequence[NodeUsage]) -> Iterator[Exhibit]:
+def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]:
     """Yield the evidence in the order in which it is read."""
-    totals = _totals_of(nodes)
     for role, total in totals.items():
         if total.job.n_samples:
             yield _active(role, total)

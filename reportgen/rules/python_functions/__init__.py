@@ -209,6 +209,7 @@ def judge(nodes: Sequence[NodeProfiles], params: Params) -> Outcome:
     return Outcome(
         findings=(*_not_training(training, params), *_before_forward(between, job.gaps)),
         exhibits=_exhibits(job, between),
+        metrics=_metrics(job),
     )
 
 
@@ -258,6 +259,18 @@ def _before_forward(
         ),
     )
     yield replace(found, measured=round(named[0].own_s, 6))
+
+
+def _metrics(job: NodeProfiles) -> dict[str, float | int | None]:
+    gap_ns = sum(item.gap_ns for item in job.gaps)
+    covered_ns = sum(item.covered_ns for item in job.gaps)
+    return {
+        "profiles": sum(item.n_profiles for item in job.stages),
+        "profiled_s": round(sum(item.own_s for item in job.stages), 6),
+        "gaps": sum(item.n_gaps for item in job.gaps),
+        "gap_s": gap_ns / NS_PER_S if job.gaps else None,
+        "profiled_gap_ratio": round(covered_ns / gap_ns, 6) if gap_ns else None,
+    }
 
 
 def _exhibits(job: NodeProfiles, between: Sequence[ProfileSum]) -> Iterator[results.Exhibit]:
