@@ -195,7 +195,12 @@ def _stretches(
             spent_ns = _sums(codes[first : last + 1], length_ns[first : last + 1])
             cause = max(spent_ns, key=lambda part: spent_ns[part])
             yield tables.IdleStretch(
-                node=place[0], device=place[1], start_ns=start, end_ns=end, cause=cause
+                node=place[0],
+                device=place[1],
+                start_ns=start,
+                end_ns=end,
+                cause=cause,
+                cause_ns=spent_ns[cause],
             )
 
 

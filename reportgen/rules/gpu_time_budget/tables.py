@@ -106,7 +106,8 @@ def _name(item: IdleStretch) -> str:
 class IdleStretch:
     """One GPU that idles without a pause, from its first idle sample to the next that is not.
 
-    ``cause`` is the part that took most of it.
+    Attributes:
+        cause: the part that took most of it, ``cause_ns`` of its time.
     """
 
     lane: str = derived(lambda item: kit.lane_of(item.node, item.device))
@@ -119,6 +120,8 @@ class IdleStretch:
         lambda item: item.end_ns - item.start_ns, "s", name="duration_s", per=NS_PER_S
     )
     cause: Part = col()
+    cause_pct: float = derived(lambda item: 100 * item.cause_ns / item.duration_ns, "%", digits=1)
+    cause_ns: int
 
 
 @row
@@ -233,7 +236,8 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
         shown,
         IdleStretch,
         title="Long idle intervals of GPUs",
-        caption=f"{caption}{rest} The cause is the part that took most of an interval.",
+        caption=f"""{caption}{rest} The cause is the part that took most of an interval; its share
+            of the interval is cause_pct.""",
         drawn_as=ExhibitKind.SPANS,
         role=Role.IDLE,
     )
