@@ -196,7 +196,7 @@ def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Param
         use_trend=trend_of(use_levels) if use_levels.size else None,
         work_minutes=float(work_ns[-1] - work_ns[0]) / NS_PER_MINUTE if busy.size else 0.0,
         n_violations=rows.size,
-        n_jumps=runs_of(rows, max_step=params.window - 1).n_runs,
+        n_jumps=runs_of(rows, max_step=params.window - 1).shape[1],
         jump=jump,
     )
 
