@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -53,9 +54,6 @@ _STAGE_WORDS: Mapping[Stage, str] = {
 }
 """Words of names that show a stage, in lower case; of the loader, of the loop and of operators."""
 _DETAILS = {Detail.OPERATORS: (SpanClass.CPU, SpanClass.GPU), Detail.MODULES: (SpanClass.MODULE,)}
-
-_Seen = tuple[intervals.Union, int]
-"""What was observed of a worker: windows of time, and how many of its steps they hold."""
 
 each_stage_once = merge_members(lambda item: item.stage)
 """Return one row per stage that is there."""
@@ -238,7 +236,7 @@ def _lost_ns(part: NodeProfile) -> int:
 
 
 def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[tables.OperatorTimes]:
-    """Yield the operators of one node on its CPU or GPUs, by name.
+    """Yield the operators of one node on its CPU or GPUs, by device, then by name.
 
     Nesting is looked for within one worker, device and thread; of equal intervals the same name
     is always the outer one.
@@ -248,13 +246,15 @@ def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[tables.OperatorT
     thread = joint_codes(of_class.worker, of_class.phase, of_class.tid)
     self_ns = intervals.self_times_ns(of_class.start_ns, of_class.end_ns, thread)
     duration_ns = of_class.duration_ns
-    for name, rows in rows_by_code(of_class.name):
-        yield tables.OperatorTimes(
-            name=of_class.names[name],
-            count=rows.size,
-            total_ns=int(duration_ns[rows].sum()),
-            self_ns=int(self_ns[rows].sum()),
-        )
+    for phase, rows in rows_by_code(of_class.phase):
+        for name, places in rows_by_code(of_class.name[rows]):
+            yield tables.OperatorTimes(
+                device=of_class.phases[phase],
+                name=of_class.names[name],
+                count=int(places.size),
+                total_ns=int(duration_ns[rows[places]].sum()),
+                self_ns=int(self_ns[rows[places]].sum()),
+            )
 
 
 def overheads_of(spans: SpanTable) -> Iterator[tables.Overhead]:
@@ -320,6 +320,27 @@ def bucket_times(union: intervals.Union, width_ns: int) -> dict[int, int]:
     start_ns = np.arange(first, last + 1, dtype=np.int64) * width_ns
     time_ns = intervals.covered_each(union, start_ns, start_ns + width_ns).tolist()
     return {first + place: one_ns for place, one_ns in enumerate(time_ns) if one_ns}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """Observation of one worker: windows of time, and how many of its steps they hold."""
+
+    windows: intervals.Union
+    n_steps: int
+    n_all_steps: int
+
+    def stage(
+        self, stage: Stage, time_ns: int, name_ns: Mapping[str, int] | None = None
+    ) -> StageTime:
+        return StageTime(
+            stage=stage,
+            time_ns=time_ns,
+            observed_ns=self.windows.length_ns,
+            n_steps=self.n_steps,
+            n_all_steps=self.n_all_steps,
+            name_ns=name_ns or {},
+        )
 
 
 def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
@@ -404,19 +425,7 @@ def _stages_of_worker(
     loop = intervals.Union(
         start_ns=steps.start_ns.min(keepdims=True), end_ns=steps.end_ns.max(keepdims=True)
     )
-    whole = loop, steps.n_spans
-
-    def of(stage: Stage, seen: _Seen, busy_ns: int, **names: Mapping[str, int]) -> StageTime:
-        windows, n_steps = seen
-        return StageTime(
-            stage=stage,
-            time_ns=busy_ns,
-            observed_ns=windows.length_ns,
-            n_steps=n_steps,
-            n_all_steps=steps.n_spans,
-            **names,
-        )
-
+    whole = _Seen(windows=loop, n_steps=steps.n_spans, n_all_steps=steps.n_spans)
     is_operator = np.isin(classes_of(spans), (SpanClass.CPU, SpanClass.GPU))
     by_passes = _seen(spans.where(masks[Stage.FORWARD] | masks[Stage.BACKWARD]), steps, whole)
     by_operators = _seen(spans.where(is_operator), steps, whole)
@@ -426,18 +435,24 @@ def _stages_of_worker(
             seen = by_passes if is_pass else by_operators if is_operator[mask].all() else whole
             events = spans.where(mask)
             busy = intervals.union_of(events.start_ns, events.end_ns)
-            name_ns = sums.sums_by_name(events)
-            yield of(stage, seen, intervals.overlap_ns(seen[0], busy), name_ns=name_ns)
+            yield seen.stage(
+                stage, intervals.overlap_ns(seen.windows, busy), sums.sums_by_name(events)
+            )
     # The rest has no recorded function: within the steps, and between them.
     functions = spans.where(sums.is_function(spans))
     busy = intervals.union_of(functions.start_ns, functions.end_ns)
     in_steps = intervals.union_of(steps.start_ns, steps.end_ns)
     covered_ns = intervals.overlap_ns(loop, busy) - intervals.overlap_ns(in_steps, busy)
-    yield of(Stage.BETWEEN, whole, loop.length_ns - covered_ns - in_steps.length_ns)
-    if by_passes[1]:
-        known = in_steps if by_passes is whole else by_passes[0]
-        others_ns = known.length_ns - intervals.overlap_ns(known, busy)
-        yield of(Stage.IN_STEPS, by_passes, others_ns)
+    yield whole.stage(Stage.BETWEEN, loop.length_ns - covered_ns - in_steps.length_ns)
+    if by_passes.n_steps:
+        ends_ns = (in_steps.start_ns, in_steps.end_ns)
+        is_seen = intervals.overlaps_any(
+            *ends_ns, by_passes.windows.start_ns, by_passes.windows.end_ns
+        )
+        known = intervals.Union(
+            start_ns=in_steps.start_ns[is_seen], end_ns=in_steps.end_ns[is_seen]
+        )
+        yield by_passes.stage(Stage.IN_STEPS, known.length_ns - intervals.overlap_ns(known, busy))
 
 
 def _seen(events: SpanTable, steps: SpanTable, whole: _Seen) -> _Seen:
@@ -446,4 +461,5 @@ def _seen(events: SpanTable, steps: SpanTable, whole: _Seen) -> _Seen:
     n_steps = int(is_in.sum())
     if n_steps >= WHOLE_FROM_RATIO * steps.n_spans:
         return whole
-    return intervals.union_of(steps.start_ns[is_in], steps.end_ns[is_in]), n_steps
+    windows = intervals.union_of(steps.start_ns[is_in], steps.end_ns[is_in])
+    return replace(whole, windows=windows, n_steps=n_steps)

@@ -144,8 +144,12 @@ BETWEEN_CAPTION = """Time between steps. Waits for batches, single long pauses, 
 
 @row
 class OperatorTimes:
-    """One operator: ``self_ns`` is its time without the operators inside it."""
+    """One operator on one device: ``self_ns`` is its time without the operators inside it.
 
+    A device is the phase that it was recorded under: ``cpu_functions``, ``gpu_functions-dev:0``.
+    """
+
+    device: str = col()
     name: str = col(name="operator")
     count: int = col(reduce=sum)
     total_us: float = derived(lambda item: round(item.total_ns / NS_PER_US), "us")
@@ -161,15 +165,16 @@ def by_name(operators: Sequence[OperatorTimes]) -> list[OperatorTimes]:
 
 
 def exhibits_of_operators(operators: Sequence[OperatorTimes], *, role: Role) -> Iterator[Exhibit]:
-    """Yield the most used operators of CPUs or GPUs."""
+    """Yield the most used operators of CPUs or GPUs, and the same by device."""
     if not operators:
         return
-    shown = _shown(by_name(operators))
-    name, count, *times = columns_of(shown, OperatorTimes)
+    joined = by_name(operators)
+    shown, title = _shown(joined), f"{role.upper()} operators"
+    _, name, count, *times = columns_of(shown, OperatorTimes)
     yield exhibit(
         f"{role}_operators",
         ExhibitKind.BARS,
-        title=f"{role.upper()} operators",
+        title=title,
         caption="""The total time of an operator contains the operators that it calls; its self
             time does not.""",
         columns=[
@@ -181,6 +186,15 @@ def exhibits_of_operators(operators: Sequence[OperatorTimes], *, role: Role) -> 
         ],
         role=role,
     )
+    devices = sorted({item.device for item in operators})
+    if len(devices) > 1:
+        apart = ([item for item in operators if item.device == device] for device in devices)
+        yield table(
+            f"{role}_operators_by_device",
+            [item for group in apart for item in _shown(by_name(group))],
+            OperatorTimes,
+            title=f"{title} of each device",
+        )
 
 
 def _shown(joined: Sequence[OperatorTimes]) -> list[OperatorTimes]:

@@ -176,6 +176,13 @@ def test_the_operator_table_has_totals_self_times_and_all_shares() -> None:
             ("tiny", 1, 1, 1, 1.4286),
         )
     ]
+    by_device = rows_of(result, "gpu_operators_by_device")
+    assert [(row["device"], row["operator"], row["self_us"]) for row in by_device] == [
+        ("gpu_functions-dev:0", "outer", 30_000_000),
+        ("gpu_functions-dev:0", "inner", 30_000_000),
+        ("gpu_functions-dev:0", "tiny", 1_000_000),
+        ("gpu_functions-dev:1", "inner", 9_000_000),
+    ]
 
 
 def test_rare_operators_are_summed_up_as_others() -> None:
