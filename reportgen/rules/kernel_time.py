@@ -19,7 +19,7 @@ from reportgen.facts.operators import DurationRow, Durations
 from reportgen.merging import joint_codes, merged, rows_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
-from reportgen.results import Choice, ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
+from reportgen.results import Choice, ColumnType, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.slow_host import advice_on_launches
@@ -375,18 +375,6 @@ def _text(name: str, values: Sequence[str | None]) -> results.Column:
     return results.column(name, "", values, type=ColumnType.TEXT)
 
 
-def _place(order: int) -> Place:
-    return Place(
-        dashboard=DashboardPanel(
-            order=order,
-            headline=results.LARGEST_PART,
-            row_of="pct",
-            row_noun="kernel",
-            is_wide=True,
-        )
-    )
-
-
 def _choice(label: str) -> Place:
     return Place(choice=Choice(group="tables", question="Group by", label=label))
 
@@ -400,8 +388,8 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     places={
-        "top_by_time": _place(62),
-        "top_by_launches": _place(64),
+        "top_by_time": kit.largest(62, row_noun="kernel", is_wide=True),
+        "top_by_launches": kit.largest(64, row_noun="kernel", is_wide=True),
         BY_NAME: _choice("name"),
         BY_SHAPE: _choice("name, grid and block"),
     },

@@ -384,9 +384,14 @@ def reason_lost(nodes: Sequence[str]) -> Reason:
     return Reason(code=ReasonCode.NO_EVENTS, text=write(text, nodes=nodes))
 
 
-def largest(order: int) -> Place:
-    """Return the place of a chart in the dashboard, headed by its largest part."""
-    return Place(dashboard=DashboardPanel(order=order, headline=LARGEST_PART, row_of="pct"))
+def largest(order: int, **panel: Any) -> Place:
+    """Return the place of a chart in the dashboard, headed by its largest part.
+
+    ``panel`` is what else ``DashboardPanel`` knows.
+    """
+    return Place(
+        dashboard=DashboardPanel(order=order, headline=LARGEST_PART, row_of="pct", **panel)
+    )
 
 
 def window_name(windows: Sequence[Window]) -> str:

@@ -308,13 +308,6 @@ RULE = Rule(
                 shares_axis=True,
             ),
         ),
-        "idle_shares": Place(
-            dashboard=DashboardPanel(
-                order=50,
-                headline=results.LARGEST_PART,
-                row_of="pct",
-                passed_over=(results.OTHERS, "GPU busy"),
-            )
-        ),
+        "idle_shares": kit.largest(50, passed_over=(results.OTHERS, "GPU busy")),
     },
 )
