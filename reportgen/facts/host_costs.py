@@ -291,19 +291,15 @@ def _stops(
     first_use: Union,
 ) -> tuple[Once, ...]:
     """Return single long stretches for which the host came late, but not for a batch."""
-    if not gaps.low_ns.size:
-        return ()
     loader_ns = late_ns[idle.HostCause.DATALOADER]
-    until_ns = np.where(gaps.call_ns == NONE, gaps.low_ns, gaps.call_ns)
-    known_ns = covered_each(first_use, gaps.low_ns, np.maximum(until_ns, gaps.low_ns))
+    until_ns = np.maximum(gaps.call_ns, gaps.low_ns)  # nothing is known before an unknown call
+    known_ns = covered_each(first_use, gaps.low_ns, until_ns)
     host_ns = until_ns - gaps.low_ns - loader_ns - known_ns
-    longest_ns = int(host_ns.max())
+    longest_ns = int(host_ns.max(initial=0))
     least_ns = max(LONG_GAP_NS, LONG_GAP_RATIO * track.window.length_ns)
-    if longest_ns < least_ns:
-        return ()
     places = np.flatnonzero(host_ns >= COMPARABLE * longest_ns)
     most = max(1, int(MOST_SINGLE_PER_STEP * trace.steps.start_ns.size))
-    if places.size > most:
+    if longest_ns < least_ns or places.size > most:
         return ()
     return tuple(
         Once(

@@ -90,14 +90,10 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
 def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
     every = [
         CauseTime(
-            rank=item.rank,
-            device=item.device,
-            window=item.window.kind.value,
-            cause=cause,
-            time_ns=time_ns,
+            rank=row.rank, device=row.device, window=row.window.kind, cause=cause, time_ns=time_ns
         )
-        for item in rows
-        for cause, time_ns in item.cause_ns.items()
+        for row in rows
+        for cause, time_ns in row.cause_ns.items()
     ]
     title = "Idle time by rank, device, window and cause"
     return kit.table("idle_causes", every, CauseTime, title=title, caption=texts.TABLE_CAPTION)
