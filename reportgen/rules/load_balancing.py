@@ -65,6 +65,18 @@ UNEVEN_PROCESSES = replace(
         them batches and shards of equal size, and check clock, temperature and other load.""",
 )
 
+UNEVEN_NODES = replace(
+    UNEVEN_PROCESSES,
+    title="""Nodes are used unequally: {least.gpu} on {least.node} {least.work_pct:pct}, {most.gpu}
+        on {most.node} {most.work_pct:pct}""",
+    text="""In its working time {least.gpu} on {least.node} is used {least.work_pct:pct}, and
+        {most.gpu} on {most.node} {most.work_pct:pct}. The Jensen-Shannon distance of their
+        histograms is {measured:.2f} (threshold {threshold:g}, 0.83 at most). GPUs that wait for
+        another node in a collective look busy, so that the one that is used least holds up the
+        others.""",
+    exhibit="workloads",
+)
+
 
 @kit.row
 class GpuLoad:
@@ -187,15 +199,16 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
         n_samples=n_samples,
         patience=usage.enough_samples(params.patience),
     )
-    if max(n_gpus, default=0) == 1:
-        text = "There is only one GPU per node, nothing to compare."
+    if sum(n_gpus) == 1:
+        text = "There is only one GPU, nothing to compare."
         missing = results.Reason(code=results.ReasonCode.NO_GPU, text=text)
     apart = [pair for pair in pairs if pair.differ_at_work and pair.gap_pct >= GAP_FROM_PCT]
     uneven = [pair for pair in apart if pair.distance > params.threshold]
+    found = _finding(loads, uneven, params) if uneven else _across_nodes(loads, params)
     return Outcome(
         missing=missing,
         **counted_pairs([load.aws for load in loads]),
-        findings=[_finding(loads, uneven, params)] if uneven and not missing else [],
+        findings=[] if missing else [found],
         exhibits=_exhibits(loads, pairs, params) if any(n_gpus) else [],
         metrics=_metrics(loads, pairs, uneven),
     )
@@ -238,6 +251,26 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
         process=ITS_PROCESS if is_known else PERHAPS,
         affected=part_of(len(beyond), len(pairs), "pair").capitalize(),
         places=format_places([(pair.node, f"{pair.gpu} – {pair.other_gpu}") for pair in beyond]),
+    )
+
+
+def _across_nodes(loads: Sequence[NodeLoad], params: Params) -> Finding | None:
+    """Return the finding on a node whose GPUs work less than those of another one, if there is."""
+    used = [gpu for load in loads for gpu in load.gpus if gpu.is_used]
+    if len({gpu.node for gpu in used}) < 2:
+        return None
+    least, most = (of(used, key=lambda gpu: (gpu.work_pct, gpu.node)) for of in (min, max))
+    pair = _pair(least, most)
+    if not pair.differ_at_work or pair.distance <= params.threshold:
+        return None
+    load = next(load for load in loads if load.node == least.node)
+    return UNEVEN_NODES.fault(
+        100 * (1 - least.work_pct / most.work_pct),
+        measured=pair.distance,
+        threshold=params.threshold,
+        where=kit.stretch(least.node, least.gpu, load.start_ns, load.end_ns),
+        least=least,
+        most=most,
     )
 
 

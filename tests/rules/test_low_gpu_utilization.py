@@ -341,6 +341,14 @@ def test_a_few_recorded_steps_with_hardly_a_sample_are_not_the_loop_of_the_job()
     assert run(RULE, node(gpu0=use, steps=(5, 15))).findings == ()
 
 
+def test_a_window_of_recorded_steps_is_not_the_loop_of_the_job() -> None:
+    use = [99.0] * 100 + [40.0] * 30 + [99.0] * 100
+    short = run(RULE, node(gpu0=[99.0, 99.0, 60.0] * 80, steps=(60, 300)))
+
+    assert run(RULE, node(gpu0=use, steps=(600, 774))).findings == ()
+    assert [found.id for found in short.findings] == ["GPU-4"]
+
+
 def test_a_gpu_that_is_never_idle_is_judged_by_what_it_does_on_average() -> None:
     # Samples of a second meet steps of 0.7 s here and there.
     values = [50.0, 62.0, 84.0, 66.0, 70.0] * 40

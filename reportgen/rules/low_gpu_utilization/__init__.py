@@ -177,7 +177,7 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
     if swings:
         meanwhile = [node.meanwhile for node in nodes if node.meanwhile]
         yield _swinging(swings, used, params, meanwhile)
-    if not low and not swings and not any(node.has_events for node in nodes):
+    if not low and not swings and not any(node.has_steps for node in nodes):
         yield _short_of_work([gpu for gpu in used if gpu.verdict is not UseVerdict.NOT_JUDGED])
 
 

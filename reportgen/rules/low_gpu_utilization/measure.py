@@ -29,6 +29,8 @@ a steady use scatters: by five points in samples of every second."""
 USUAL_FROM_PCT = 80.0
 """A GPU whose usual use reaches this shows how much it is used when it does not wait. Of one whose
 does not, everything below 100 % may be waiting."""
+WHOLE_RATIO = 0.5
+"""Steps that take less than half of the time in which a GPU works are a window of its loop."""
 LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 
@@ -105,8 +107,9 @@ class GpuUtilization:
 
 @row
 class NodeGpus:
-    """One node: how many ticks it has, whether it has events, how each of its GPUs was used.
+    """One node: how many ticks it has, whether it has steps, how each of its GPUs was used.
 
+    ``has_steps``: whether the recorded steps cover most of the time in which its GPUs work.
     ``n_enough``: samples that must be exceeded. ``has_one_process``: whether one process drives
     several of them, so that none waits for another one in a collective. ``meanwhile``: of the GPU
     that rests for longest between its bursts of work, what was different while it idled.
@@ -115,7 +118,7 @@ class NodeGpus:
     node: str
     n_ticks: int
     n_enough: int
-    has_events: bool
+    has_steps: bool
     has_one_process: bool
     gpus: tuple[GpuUtilization, ...]
     aws: Violations
@@ -136,12 +139,20 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
         node=part.node,
         n_ticks=part.system.n_ticks,
         n_enough=usage.enough_samples(params.patience, part.system),
-        has_events=part.spans.n_spans > 0,
+        has_steps=_has_steps(part, gpus),
         has_one_process=drives_several_gpus(part),
         gpus=gpus,
         aws=aws,
         meanwhile=_meanwhile(part, gpus, params),
     )
+
+
+def _has_steps(part: NodeProfile, gpus: Sequence[GpuUtilization]) -> bool:
+    loop_ns = samples.training_loop_ns(part.spans)
+    if loop_ns is None or not gpus:
+        return False
+    works_ns = max(gpu.last_work_ns for gpu in gpus) - min(gpu.first_work_ns for gpu in gpus)
+    return loop_ns[1] - loop_ns[0] >= WHOLE_RATIO * works_ns
 
 
 def most_swinging(gpus: Iterable[GpuUtilization]) -> GpuUtilization | None:
@@ -225,8 +236,8 @@ def _work_of(
     """Return the rows in which a GPU was meant to work, and its idle end if that is long.
 
     They are those of the training loop, else those from its first to its last work; without any
-    all of them. A few recorded steps with too few samples to judge are no loop. A long idle end is
-    never among them. The start of the job another rule tells.
+    all of them. A few recorded steps, with too few samples to judge or far less than the GPU works,
+    are no loop. A long idle end is never among them. The start of the job another rule tells.
     """
     time_ns, size = series.time_ns, series.values.size
     first, n_after = samples.idle_edges(series.values, idle_below=idle_below)
@@ -239,7 +250,7 @@ def _work_of(
         ended = None
     if loop_ns is not None:
         begin, end = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
-        if end - begin > usage.LEAST_LONG:
+        if end - begin > max(usage.LEAST_LONG, WHOLE_RATIO * (stop - first)):
             first, stop = begin, min(end, last + 1) if ended and last >= begin else end
     return slice(first, stop) if stop > first else slice(0, size), ended
 
