@@ -161,20 +161,18 @@ def _on_gpu(
     trace: RankTrace, start_ns: Times, end_ns: Times
 ) -> tuple[Times, Integers, Times, Times]:
     """Return how long what each step launched ran, how many operations, their begin and end."""
-    ops = trace.gpu_ops
-    launched = launch_start_ns(trace)
-    busy, done = np.zeros_like(start_ns), np.zeros_like(start_ns)
-    begun = np.full_like(start_ns, np.iinfo(np.int64).max)
-    count = np.zeros(start_ns.shape, dtype=np.int64)
-    for device in np.unique(ops.device):
-        here = np.flatnonzero((ops.device == device) & (launched != NONE))
-        order = here[np.argsort(launched[here], kind="stable")]
-        first = np.searchsorted(launched[order], start_ns, side="left")
-        after = np.searchsorted(launched[order], end_ns, side="left")
-        count += after - first
-        step, places = rows_between(first, after)
-        rows = order[places]
-        np.minimum.at(begun, step, ops.start_ns[rows])
-        np.maximum.at(done, step, ops.end_ns[rows])
-        busy += union_by_code_ns(step, ops.start_ns[rows], ops.end_ns[rows], start_ns.size)
-    return busy, count, begun, done
+    ops, launched = trace.gpu_ops, launch_start_ns(trace)
+    here = np.flatnonzero(launched != NONE)
+    order = here[np.argsort(launched[here], kind="stable")]
+    first = np.searchsorted(launched[order], start_ns, side="left")
+    after = np.searchsorted(launched[order], end_ns, side="left")
+    step, places = rows_between(first, after)
+    rows = order[places]
+    done, begun = np.zeros_like(start_ns), np.full_like(start_ns, np.iinfo(np.int64).max)
+    np.minimum.at(begun, step, ops.start_ns[rows])
+    np.maximum.at(done, step, ops.end_ns[rows])
+    devices, device = np.unique(ops.device[rows], return_inverse=True)
+    of_step = devices.size * step + device
+    n_codes = devices.size * start_ns.size
+    busy = union_by_code_ns(of_step, ops.start_ns[rows], ops.end_ns[rows], n_codes)
+    return busy.reshape(start_ns.size, -1).sum(axis=1), after - first, begun, done
