@@ -15,10 +15,11 @@ from reportgen.formats.sagemaker.rule_results import (
     read_aws_result,
     rule_name_of,
 )
-from reportgen.intake.one_job import several
+from reportgen.intake.listing import Listing
+from reportgen.intake.one_job import no_job, several
 from reportgen.profile import Quality, SourceNote
 from reportgen.results import AwsResult, RuleId
-from reportgen.storage import Location, ObjectInfo, open_location
+from reportgen.storage import Location, ObjectInfo
 from reportgen.units import NS_PER_S, iso_utc
 
 _MAX_BYTES = 256 * 1024 * 1024
@@ -45,25 +46,25 @@ class AwsFolder:
     notes: tuple[SourceNote, ...]
 
 
-def read_aws_folder(path: str, *, name: str | None = None) -> AwsFolder | None:
-    """Read SageMaker's rule results under a path; ``None`` when no file is named after its rules.
+def read_aws_folder(listing: Listing, *, name: str | None = None) -> AwsFolder:
+    """Read the rule results that SageMaker wrote, where there is no job.
 
     Args:
-        path: the folder of JSONs, ``profiler-output``, ``ProfilerReport-<digits>``,
+        listing: of the folder of JSONs, ``profiler-output``, ``ProfilerReport-<digits>``,
             ``rule-output``, or the job's folder.
         name: the job's name, if not that of its folder.
 
     Raises:
         AmbiguousJobError: several folders of results lie under the path.
-        LocationError: no such folder.
+        LocationError: no file is named after SageMaker's rules; it says what is there instead.
         FormatError: no result under the path could be read.
     """
-    location = open_location(path)
-    objects = location.list()
+    path, location = listing.path, listing.location
+    objects = () if listing.is_file else (*listing.objects, *listing.outputs)
     ours = {_folder(info.key) for info in objects if info.key.endswith(_OURS)}
     named = [info for info in objects if _is_result(info) and _folder(info.key) not in ours]
     if not named:
-        return None
+        raise no_job(listing)
     folder = _only_folder(path, named)
     results: dict[RuleId, AwsResult] = {}
     notes: list[SourceNote] = []

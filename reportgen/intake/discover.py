@@ -9,7 +9,7 @@ from dataclasses import replace
 from reportgen.errors import LocationError
 from reportgen.formats import Diagnostics, FileRole, format_of
 from reportgen.intake.found import OF_NODES, Found, files_of, node_parts
-from reportgen.intake.listing import MAX_LOOKED_INTO, list_files
+from reportgen.intake.listing import MAX_LOOKED_INTO, Listing, list_files
 from reportgen.intake.monitoring import monitored_job
 from reportgen.intake.one_job import one_job
 from reportgen.intake.profiler_settings import read_settings
@@ -35,7 +35,7 @@ _SAY_UNKNOWN = "{n} [file is|files are] not of a known format and [was|were] ski
 
 
 def discover(
-    path: str,
+    place: str | Listing,
     *,
     name: str | None = None,
     source: str | None = None,
@@ -45,10 +45,10 @@ def discover(
     """Find the job under a path; of kernel traces the first bytes are read for that.
 
     Args:
-        path: the job's folder, its ``profiler-output``, the folder that holds ``system/`` and/or
-            ``framework/``, a folder of kernel traces, or one kernel trace.
+        place: the job's folder, its ``profiler-output``, the folder that holds ``system/`` and/or
+            ``framework/``, a folder of kernel traces, or one kernel trace; or the listing of it.
         name: what to call the job instead of its folder's name.
-        source: where the job lies, if ``path`` is a copy.
+        source: where the job lies, if ``place`` is a copy.
         cycle: which of the cycles that a profiler recorded, 1 is the newest.
         utc_offset_s: how far local times without a zone are ahead of UTC.
 
@@ -61,11 +61,11 @@ def discover(
         AmbiguousJobError: several jobs lie under the path; the message lists them.
         ConfigError: this cycle was not recorded.
     """
-    listing = list_files(path)
+    listing = list_files(place) if isinstance(place, str) else place
     found = files_of(one_job(listing), listing)
     info = JobInfo(
         name=name or found.name,
-        source=source or path,
+        source=source or listing.path,
         clock=_clock_of(found),
         is_finished=not found.roles & OF_NODES or FileRole.END in found.roles,
     )

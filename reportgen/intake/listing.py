@@ -26,7 +26,7 @@ NOTHING = -1
 
 
 _OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
-"""Output of this program; never its input."""
+"""Output of this program."""
 
 _APART = frozenset({FileRole.KERNELS, FileRole.MONITORING})
 
@@ -40,7 +40,8 @@ class Listing:
 
     Attributes:
         path: what the user passed.
-        location: the place, with all of its ``objects``.
+        location: the place, with its ``objects``.
+        outputs: what this program made; never its input.
         is_file: the user named a single file, the only object.
         kinds: what keys say, each claim once: there are as many as formats, jobs and nodes.
         kind_index: of each object the place in ``kinds`` of what its key says, or ``NOTHING``.
@@ -53,12 +54,18 @@ class Listing:
     path: str
     location: Location
     objects: Sequence[ObjectInfo]
+    outputs: Sequence[ObjectInfo]
     is_file: bool
     kinds: Sequence[Claim]
     kind_index: Sequence[int]
     apart: Sequence[ClaimedObject]
     not_looked_into: Sequence[ObjectInfo]
     denied: PlaceError | None
+
+    @property
+    def has_job(self) -> bool:
+        """Return whether some of the files are of a job."""
+        return bool(self.apart) or any(kind.node for kind in self.kinds)
 
 
 def list_files(path: str) -> Listing:
@@ -67,7 +74,9 @@ def list_files(path: str) -> Listing:
     Raises:
         LocationError: no such folder.
     """
-    location, objects, is_file = _opened(path)
+    location, listed, is_file = _opened(path)
+    outputs = () if is_file else tuple(info for info in listed if _OUTPUT.fullmatch(info.key))
+    objects = [info for info in listed if not _OUTPUT.fullmatch(info.key)] if outputs else listed
     kinds: dict[Claim, int] = {}
     kind_index = array("i")
     apart: list[ClaimedObject] = []
@@ -88,6 +97,7 @@ def list_files(path: str) -> Listing:
         path=path,
         location=location,
         objects=objects,
+        outputs=outputs,
         is_file=is_file,
         kinds=tuple(kinds),
         kind_index=kind_index,
@@ -114,8 +124,6 @@ def _opened(path: str) -> tuple[Location, Sequence[ObjectInfo], bool]:
         found = [info for info in beside.list() if info.key == key]
         if found:
             return beside, found, True
-    if any(_OUTPUT.fullmatch(info.key) for info in objects):
-        objects = [info for info in objects if not _OUTPUT.fullmatch(info.key)]
     return location, objects, False
 
 

@@ -21,7 +21,7 @@ from reportgen.formats import (
 )
 from reportgen.formats.tensorboard_events import TENSORBOARD_EVENTS
 from reportgen.formats.wandb import WANDB_RUNS
-from reportgen.intake.listing import MAX_DEPTH, NOTHING, PICKLE, ClaimedObject, Listing
+from reportgen.intake.listing import MAX_DEPTH, PICKLE, ClaimedObject, Listing
 from reportgen.plain_files import LINK
 from reportgen.storage import Location, ObjectInfo
 from reportgen.text import list_names, plural
@@ -71,10 +71,9 @@ def one_job(listing: Listing) -> OneJob:
             message says which.
         AmbiguousJobError: several jobs lie there.
     """
-    kinds = [listing.kinds[index] for index in {*listing.kind_index} - {NOTHING}]
-    has_nodes = any(kind.node for kind in kinds)
-    if not (listing.apart or has_nodes):
-        raise _no_job(listing)
+    if not listing.has_job:
+        raise no_job(listing)
+    has_nodes = any(kind.node for kind in listing.kinds)
     monitored = [item for item in listing.apart if role_of(item[1]) is FileRole.MONITORING]
     if not has_nodes and len(monitored) == len(listing.apart):
         kept = _of_one_monitor(listing.path, monitored)
@@ -83,7 +82,7 @@ def one_job(listing: Listing) -> OneJob:
             monitored=kept,
             n_other_monitors=len(monitored) - len(kept),
         )
-    prefix = _only_prefix(listing.path, kinds) if has_nodes else ""
+    prefix = _only_prefix(listing.path, listing.kinds) if has_nodes else ""
     return OneJob(
         name=_job_name(listing, prefix),
         prefix=prefix,
@@ -139,7 +138,7 @@ def several(what: str, path: str, folders: Sequence[str], *, hint: str) -> Ambig
     return AmbiguousJobError(message, hint=hint, path=path, jobs=tuple(folders))
 
 
-def _no_job(listing: Listing) -> LocationError:
+def no_job(listing: Listing) -> LocationError:
     """Return the error that says best why there is no job."""
     path, objects = listing.path, listing.objects
     if not objects:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
-from reportgen.intake import AwsFolder, read_aws_folder
+from reportgen.errors import ConfigError
+from reportgen.intake import AwsFolder, Listing, read_aws_folder
 from reportgen.pipeline.options import MadeReport, Options, Watcher, timed
 from reportgen.pipeline.products import make_page
 from reportgen.profile import Clock
@@ -26,15 +26,15 @@ from reportgen.store import load, saved_report
 from reportgen.units import LATEST_US, NS_PER_US, US_PER_S
 
 
-def make_from_results(options: Options, watcher: Watcher) -> MadeReport | None:
-    """Make the report of results that lie where the user says; ``None`` where there are none.
+def make_from_results(listing: Listing, options: Options, watcher: Watcher) -> MadeReport:
+    """Make the report of results that lie where the user says, among files that are of no job.
 
     Raises:
-        ReportgenError: they cannot be read, or what was asked for needs the data.
+        ReportgenError: there are none, they cannot be read, or what was asked for needs the data.
     """
     with saved_report(options.path) as saved:
-        report = _imported(options, watcher) if saved is None else _loaded(saved, options)
-        return None if report is None else make_page(report, saved, options, watcher)
+        report = _imported(listing, options, watcher) if saved is None else _loaded(saved, options)
+        return make_page(report, saved, options, watcher)
 
 
 def _loaded(saved: Path, options: Options) -> Report:
@@ -53,16 +53,9 @@ def _loaded(saved: Path, options: Options) -> Report:
     return report
 
 
-def _imported(options: Options, watcher: Watcher) -> Report | None:
-    """Return the report of the rule results that SageMaker wrote; ``None`` where there are none."""
-    try:
-        folder = read_aws_folder(options.path, name=options.name)
-    except (AmbiguousJobError, PlaceError):
-        raise
-    except LocationError:
-        return None
-    if folder is None:
-        return None
+def _imported(listing: Listing, options: Options, watcher: Watcher) -> Report:
+    """Return the report of the rule results that SageMaker wrote."""
+    folder = read_aws_folder(listing, name=options.name)
     check_uncut(options)
     if options.settings:
         raise ConfigError(

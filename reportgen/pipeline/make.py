@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reportgen.engine import scheduler_of
-from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
-from reportgen.intake import discover, settings_of, with_settings
+from reportgen.intake import Listing, discover, list_files, settings_of, with_settings
 from reportgen.pipeline.compose import judge
 from reportgen.pipeline.from_results import make_from_results
 from reportgen.pipeline.measuring import measure, plan, with_lanes
@@ -34,16 +33,10 @@ def make_report(
     scheduler = scheduler_of(options.engine)
     asked = None if options.profiler_config is None else settings_of(options.profiler_config)
     options = _with_thresholds(_named(options))
-    try:
-        job = _discovered(options, watcher)
-    except (AmbiguousJobError, PlaceError):
-        raise
-    except LocationError:
-        made = make_from_results(options, watcher)
-        if made is None:
-            raise
-        return made
-    whole = plan(job if asked is None else with_settings(job, asked), options, scheduler)
+    found = _discovered(options, watcher)
+    if isinstance(found, Listing):
+        return make_from_results(found, options, watcher)
+    whole = plan(found if asked is None else with_settings(found, asked), options, scheduler)
     digest = input_digest(whole, options)
     earlier = report_of_same_input(digest, options)
     if earlier is not None:
@@ -79,10 +72,15 @@ def _with_thresholds(options: Options) -> Options:
     return replace(options, settings={**options.settings, **asked})
 
 
-def _discovered(options: Options, watcher: Watcher) -> JobProfile:
+def _discovered(options: Options, watcher: Watcher) -> JobProfile | Listing:
+    """Return the job that lies there; where there is none, the files that do."""
     with timed(watcher, "listing") as step:
+        listing = list_files(options.path)
+        if not listing.has_job and listing.denied is None:
+            step.text = f"listed {len(listing.objects)} files, none of a job"
+            return listing
         job = discover(
-            options.path,
+            listing,
             name=options.name,
             source=options.source,
             cycle=options.cycle,

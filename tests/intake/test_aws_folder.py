@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.errors import AmbiguousJobError, FormatError
+from reportgen.errors import AmbiguousJobError, FormatError, LocationError
 from reportgen.formats.sagemaker.rule_results import AWS_RULES
-from reportgen.intake import read_aws_folder
+from reportgen.intake import list_files, read_aws_folder
 from reportgen.profile import Quality
 from reportgen.results import Counters, RuleId
-from tests.builders import known
 
 LOW = {
     "RuleTriggered": 2,
@@ -45,7 +44,7 @@ def test_results_are_found_at_every_level(tmp_path: Path, given: str, room: str)
     folder = tmp_path / "my-job/rule-output/ProfilerReport-1700276777/profiler-output" / room
     write(folder)
 
-    found = known(read_aws_folder(str(tmp_path / given.format(room=room))))
+    found = read_aws_folder(list_files(str(tmp_path / given.format(room=room))))
 
     assert found.name == "my-job"
     result = found.results[RuleId("LowGPUUtilization")]
@@ -57,7 +56,7 @@ def test_results_are_found_at_every_level(tmp_path: Path, given: str, room: str)
 
 
 def test_a_bare_folder_of_jsons_is_named_after_itself(tmp_path: Path) -> None:
-    found = known(read_aws_folder(str(write(tmp_path / "from-a-colleague"))))
+    found = read_aws_folder(list_files(str(write(tmp_path / "from-a-colleague"))))
     assert found.name == "from-a-colleague"
     assert "started" not in found.notes[0].text
 
@@ -66,7 +65,7 @@ def test_missing_and_broken_results_are_notes_and_the_rest_goes_on(tmp_path: Pat
     write(tmp_path)
     write(tmp_path, "BatchSize", '{"RuleTriggered": 1, ')
 
-    found = known(read_aws_folder(str(tmp_path)))
+    found = read_aws_folder(list_files(str(tmp_path)))
 
     assert list(found.results) == ["LowGPUUtilization"]
     missing = [note.text for note in found.notes[1:] if not note.path]
@@ -95,14 +94,14 @@ def test_missing_and_broken_results_are_notes_and_the_rest_goes_on(tmp_path: Pat
 def test_a_folder_with_nothing_but_broken_results_is_refused(tmp_path: Path, text, said) -> None:
     write(tmp_path, text=text)
     with pytest.raises(FormatError, match=said):
-        read_aws_folder(str(tmp_path))
+        read_aws_folder(list_files(str(tmp_path)))
 
 
 def test_two_reports_under_one_path_are_listed(tmp_path: Path) -> None:
     for stamp in ("1700000001", "1700000002"):
         write(tmp_path / f"rule-output/ProfilerReport-{stamp}/profiler-output/profiler-reports")
     with pytest.raises(AmbiguousJobError, match="2 folders of results") as info:
-        read_aws_folder(str(tmp_path))
+        read_aws_folder(list_files(str(tmp_path)))
     assert len(info.value.details["jobs"]) == 2  # type: ignore[arg-type]  # details are objects
 
 
@@ -112,14 +111,15 @@ def test_our_own_reports_and_files_of_other_names_are_no_results(tmp_path: Path)
     write(tmp_path, "package")
     write(tmp_path, "KernelTime")  # SageMaker has no such rule
     write(tmp_path / "elsewhere")
-    assert read_aws_folder(str(tmp_path)) is None
+    with pytest.raises(LocationError, match=r"No profiler files under .*\(3 files seen"):
+        read_aws_folder(list_files(str(tmp_path)))
 
 
 def test_a_pipe_in_the_place_of_a_result_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "OverallSystemUsage.json")
     with pytest.raises(FormatError, match=r"OverallSystemUsage\.json cannot be read \(a pipe\)"):
-        read_aws_folder(str(tmp_path))
+        read_aws_folder(list_files(str(tmp_path)))
 
-    found = known(read_aws_folder(str(write(tmp_path))))
+    found = read_aws_folder(list_files(str(write(tmp_path))))
     assert list(found.results) == ["LowGPUUtilization"]
     assert "OverallSystemUsage.json cannot be read (a pipe)." in [note.text for note in found.notes]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.intake import discover, read_aws_folder
+from reportgen.intake import discover, list_files, read_aws_folder
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.from_results import import_results
 from reportgen.pipeline.work import work_on
@@ -18,7 +18,6 @@ from reportgen.rules.runner import judge_all, rules_for
 from reportgen.rules.settings import resolve_params
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS, Fault, JobSpec
-from tests.builders import known
 from tests.rules.wording import flaws_in, flaws_of
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -40,7 +39,7 @@ def report_of(path: Path) -> Report:
 
 
 def imported_report_of(path: Path) -> Report:
-    folder = known(read_aws_folder(str(path)))
+    folder = read_aws_folder(list_files(str(path)))
     return import_results(folder, BUILTIN_RULES)
 
 

@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from reportgen.intake import discover, read, read_aws_folder
+from reportgen.intake import discover, list_files, read, read_aws_folder
 from reportgen.pipeline.from_results import import_results
 from reportgen.results import ColumnType, RuleResult
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part
-from tests.builders import known
 from tests.rules.samples import busy_node, nodes, ranks, run
 from tests.shared_data import SHARED_DATA
 from tests.test_docs import ROOT
@@ -41,5 +40,5 @@ def _results(job: Path) -> Iterable[RuleResult]:
         yield from judge_all(measured, BUILTIN_RULES, params)
     reports = SHARED_DATA / "aws-reports"
     for path in sorted(reports.iterdir()) if reports.is_dir() else ():
-        folder = known(read_aws_folder(str(path)))
+        folder = read_aws_folder(list_files(str(path)))
         yield from import_results(folder, BUILTIN_RULES).results.values()

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from reportgen.formats.sagemaker.rule_results import AWS_RULES
-from reportgen.intake import read_aws_folder
+from reportgen.intake import list_files, read_aws_folder
 from reportgen.pipeline.from_results import import_results
 from reportgen.results import AwsResult, Counters, ReasonCode, RuleId, Severity, Status
 from reportgen.results.codec import decode, encode
 from reportgen.rules.aws.imported import has_gpus, judge_one, parse_parameters
 from reportgen.rules.registry import BUILTIN_RULES
-from tests.builders import known
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 REPORTS = sorted(path for path in (SHARED_DATA / "aws-reports").glob("*") if path.is_dir())
@@ -145,7 +144,7 @@ def test_a_trigger_is_one_finding_without_cost_or_explanation(name: str) -> None
 @needs_shared_data
 @pytest.mark.parametrize("folder", REPORTS, ids=lambda folder: folder.name)
 def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints(folder) -> None:
-    read = known(read_aws_folder(str(folder)))
+    read = read_aws_folder(list_files(str(folder)))
     report = import_results(read, BUILTIN_RULES)
 
     counters = {rule_id: item.counters for rule_id, item in read.results.items()}
@@ -163,7 +162,7 @@ def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints
 
 @needs_shared_data
 def test_the_cards_at_a_glance_are_made_of_real_results() -> None:
-    read = known(read_aws_folder(str(REPORTS[-1])))
+    read = read_aws_folder(list_files(str(REPORTS[-1])))
     report = import_results(read, BUILTIN_RULES)
     for rule, exhibit in (
         ("MaxInitializationTime", "phases"),
