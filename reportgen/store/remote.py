@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from reportgen.errors import ConfigError, LocationError, OutputError
+from reportgen.errors import ConfigError, FormatError, LocationError, OutputError
 from reportgen.plain_files import MOST_BYTES
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, ObjectInfo, is_remote, of_each, open_location
@@ -107,6 +107,7 @@ def fetched_report(place: Location) -> Iterator[Path | None]:
 
     Raises:
         LocationError: a result cannot be read.
+        FormatError: of a result that is used; it names the place, not the copy.
     """
     infos = place.list()
     for prefix in ("", f"{OUTPUT_FOLDER}/"):
@@ -115,7 +116,11 @@ def fetched_report(place: Location) -> Iterator[Path | None]:
                 parts = [info for info in infos if _is_part_of(info.key, prefix)]
                 _refuse_large(place, parts)
                 _copy(place, parts, folder)
-                yield folder / prefix
+                try:
+                    yield folder / prefix
+                except FormatError as err:
+                    message = err.message.replace(f"{folder}/", f"{place.root}/")
+                    raise FormatError(message, hint=err.hint, **err.details) from err
             return
     yield None
 

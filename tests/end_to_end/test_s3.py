@@ -241,6 +241,15 @@ def test_a_prefix_without_a_job_is_one_message(s3: Bucket, tmp_path: Path) -> No
         assert said in run.stderr
 
 
+def test_a_damaged_report_in_a_bucket_is_named_by_its_address(s3: Bucket, tmp_path: Path) -> None:
+    s3.put("old/profiler-report/report.json", b"{")
+    result = run_command(f"{s3.url}/old", cwd=tmp_path)
+
+    assert result.code == 1
+    assert f"{s3.url}/old/profiler-report/report.json" in result.stderr
+    assert "scratch" not in result.stderr
+
+
 def test_a_report_goes_to_sagemakers_own_place_and_does_not_change_the_next(
     s3: Bucket, input_bound_job: Path, tmp_path: Path
 ) -> None:
