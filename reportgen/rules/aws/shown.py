@@ -31,8 +31,6 @@ from reportgen.text import device_label
 _MOST_GPUS = 8
 """More GPUs than this cannot be distinguished in one histogram."""
 _MOST_COUNTED = 2**63
-_IDLE_PCT = 10.0
-"""The default of ``gpu_threshold`` of SageMaker's bottleneck rules."""
 POINTS = ("p50", "p95", "p99")
 _MARKS = frozenset(field.name for field in fields(Box))
 
@@ -44,13 +42,19 @@ def exhibits_of_details(counters: Counters, details: Details, params: Any) -> It
     n_low = details.get("low_gpu_utilization")
     if isinstance(n_low, int) and n_low:
         part = "a GPU below, a CPU core busy or waiting (bottleneck)"
-        gpu_below = getattr(params, "gpu_threshold", _IDLE_PCT)
-        yield slices(counters, gpu_below=gpu_below, part=part, n_low=n_low)
+        yield slices(counters, gpu_below=params.gpu_threshold, part=part, n_low=n_low)
     yield from _steps(details)
     yield from _members(details)
     yield from _boxes(details)
     yield from _workloads(details)
-    yield from _waits(details)
+    yield from _histogram(
+        "waits",
+        "events",
+        mapping_of(details.get("dataloading_time")),
+        title="Durations of loader events",
+        caption="SageMaker mixes waits with life times of loader processes.",
+        role=Role.IO,
+    )
 
 
 def _members(details: Details) -> Iterator[Exhibit]:
@@ -135,17 +139,6 @@ def _workloads(details: Details) -> Iterator[Exhibit]:
             edge_type=ColumnType.INT,
             role=Role.GPU,
         )
-
-
-def _waits(details: Details) -> Iterator[Exhibit]:
-    yield from _histogram(
-        "waits",
-        "events",
-        mapping_of(details.get("dataloading_time")),
-        title="Durations of loader events",
-        caption="SageMaker mixes waits with life times of loader processes.",
-        role=Role.IO,
-    )
 
 
 def _histogram(

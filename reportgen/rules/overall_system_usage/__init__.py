@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
@@ -131,20 +130,16 @@ def _tables(rows: Sequence[UsageRow], absences: Sequence[Absence]) -> Iterator[r
 
 def _idle(rows: Sequence[UsageRow]) -> str:
     """Return a sentence on the nodes whose GPUs or CPU are idle even at their 95th percentile."""
-    shares = [item for item in rows if item.metric in {Quantity.GPU, Quantity.CPU}]
-    idle: dict[str, list[str]] = {}
-    for item in shares:
-        if item.p95 < IDLE_BELOW_PCT:
-            idle.setdefault(item.metric, []).append(item.node)
-    if not idle:
-        return ""
-    n_nodes = Counter(item.metric for item in shares)
     places = []
-    for metric, nodes in idle.items():
-        is_everywhere = len(nodes) == n_nodes[metric] > 1
-        where = "all nodes" if is_everywhere else join_names(nodes, most=4)
-        places.append(f"{metric} on {where}")
-    return f" Idle resources (95th percentile below {IDLE_BELOW_PCT:g} %): {'; '.join(places)}."
+    for metric in (Quantity.GPU, Quantity.CPU):
+        nodes = [item.node for item in rows if item.metric == metric]
+        idle = [item.node for item in rows if item.metric == metric and item.p95 < IDLE_BELOW_PCT]
+        if idle:
+            is_everywhere = len(idle) == len(nodes) > 1
+            where = "all nodes" if is_everywhere else join_names(idle, most=4)
+            places.append(f"{metric} on {where}")
+    limit = f"95th percentile below {IDLE_BELOW_PCT:g} %"
+    return f" Idle resources ({limit}): {'; '.join(places)}." if places else ""
 
 
 def _absences(recordings: Mapping[str, SampledTime]) -> list[Absence]:
@@ -165,15 +160,14 @@ def _absences(recordings: Mapping[str, SampledTime]) -> list[Absence]:
 def _not_sampled(
     absences: Sequence[Absence], recordings: Mapping[str, SampledTime]
 ) -> results.Finding:
-    ends_ns = [
-        at_ns for sampled in recordings.values() for at_ns in (sampled.first_ns, sampled.last_ns)
-    ]
+    first_ns = min(sampled.first_ns for sampled in recordings.values())
+    whole_ns = max(sampled.last_ns for sampled in recordings.values()) - first_ns
     lost_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])
     worst = max(lost_ns, key=lambda node: lost_ns[node])
     of_node = [item for item in absences if item.node == worst]
     longest = max(of_node, key=lambda item: item.length_ns)
     return NOT_SAMPLED.finding(
-        measured=100 * lost_ns[worst] / (max(ends_ns) - min(ends_ns)),
+        measured=100 * lost_ns[worst] / whole_ns,
         where=kit.stretch(worst, None, longest.start_ns, longest.end_ns),
         node=worst,
         lost_ns=lost_ns[worst],
