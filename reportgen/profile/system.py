@@ -137,6 +137,11 @@ class SystemTable:
         """Return the (n_ticks,) columns of a kind, as in ``names``; see ``columns``."""
         return picked(self.columns, self._columns(kind))
 
+    def column_of(self, kind: SeriesKind, name: str) -> Floats | None:
+        """Return the (n_ticks,) column of one device or node, ``None`` where there is none."""
+        names = self.names(kind)
+        return self.columns_of(kind)[names.index(name)] if name in names else None
+
     def each(self, *kinds: SeriesKind) -> Iterator[Floats]:
         """Yield the (n_ticks,) columns of some kinds, those of ``matrix``, one after the other."""
         for kind in kinds:

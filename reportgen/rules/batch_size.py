@@ -105,7 +105,6 @@ class NodeRoom:
     ``resources`` are the CPU, then each GPU and its memory. ``n_enough`` samples must be exceeded.
     """
 
-    node: str
     n_ticks: int
     n_enough: int
     n_gpus: int
@@ -158,7 +157,6 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
         resources += [room.use, room.memory]
         gpus.append(room)
     return NodeRoom(
-        node=part.node,
         n_ticks=system.n_ticks,
         n_enough=usage.enough_samples(params.patience, system),
         n_gpus=sum(1 for _ in usage.samples_by_gpu(system, kind)),
@@ -186,17 +184,15 @@ def _gpus(
 
     All of them at once have 160 MB in a week.
     """
-    names, memories = system.names(SeriesKind.GPU_MEMORY), system.columns_of(SeriesKind.GPU_MEMORY)
     for name, use in usage.samples_by_gpu(system, SeriesKind.GPU_UTILIZATION):
-        if name in names and cores.values.size:
-            memory = usage.samples_of(system, memories[names.index(name)])
-            if memory.values.size:
-                yield name, use, memory
+        column = system.column_of(SeriesKind.GPU_MEMORY, name)
+        if column is not None and not np.isnan(column).all() and cores.values.size:
+            yield name, use, usage.samples_of(system, column)
 
 
 def _allocated_pct(system: SystemTable, gpu: str) -> float | None:
     used, total = (
-        dict(zip(system.names(kind), system.each(kind), strict=True)).get(gpu)
+        system.column_of(kind, gpu)
         for kind in (SeriesKind.GPU_USED_BYTES, SeriesKind.GPU_TOTAL_BYTES)
     )
     if used is None or total is None or not np.nanmax(total, initial=0.0) > 0:

@@ -68,13 +68,11 @@ STAYED_UP = kit.Message(
 CLIMBS = replace(
     STAYED_UP,
     id="MEM-2",
-    cause=results.Cause.MEMORY_GROWTH,
     title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
     text=f"""The 95th percentile rises by {{slope:.2f}} points a minute. Of equal parts of the time
         at work, later ones are almost always higher than earlier ones: Kendall's tau is
         {{trend.agreement:.2f}} (1 if each is higher; reported from
         {{agreement_from:.1f}}).{{concerned}} {CAUTION}""",
-    exhibit="memory",
 )
 
 
@@ -144,7 +142,6 @@ class GpuMemory:
 class NodeMemory:
     """One node: how many ticks it has and how the memory activity of its GPUs developed."""
 
-    node: str
     n_ticks: int
     n_gpus: int
     gpus: tuple[GpuMemory, ...]
@@ -154,38 +151,33 @@ class NodeMemory:
 def measure(part: NodeProfile, params: Params) -> NodeMemory:
     """Measure every GPU of a node that has samples of memory activity."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    names, use = system.names(kind), system.columns_of(kind)
-    unknown = np.full(system.n_ticks, np.nan)
-    gpus = []
-    for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY):
-        use_of_gpu = use[names.index(gpu)] if gpu in names else unknown
-        gpus.append(_memory_of(part.node, gpu, samples, use_of_gpu[samples.is_there], params))
-    n_gpus = len({*names, *(gpu.gpu for gpu in gpus)})
+    gpus = tuple(
+        _memory_of(part, gpu, samples, params)
+        for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY)
+    )
     return NodeMemory(
-        node=part.node,
         n_ticks=system.n_ticks,
-        n_gpus=n_gpus,
-        gpus=tuple(gpus),
+        n_gpus=len({*system.names(kind), *(gpu.gpu for gpu in gpus)}),
+        gpus=gpus,
         aws=violations_of(part.node, samples_by_gpu(system, SeriesKind.GPU_MEMORY), params),
     )
 
 
-def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Params) -> GpuMemory:
-    """Measure one GPU; ``use`` is its utilization at the samples, NaN where absent."""
+def _memory_of(part: NodeProfile, gpu: str, samples: Samples, params: Params) -> GpuMemory:
     values = samples.values
+    column = part.system.column_of(SeriesKind.GPU_UTILIZATION, gpu)
+    use = np.full(values.size, np.nan) if column is None else column[samples.is_there]
     increases, is_violation = increases_of(values, params)
     rows = np.flatnonzero(is_violation)
     busy = np.flatnonzero(values >= IDLE_LEVEL_PCT)
     at_work = slice(busy[0], busy[-1] + 1) if busy.size else slice(0)
     work_ns, use_at_work = samples.time_ns[at_work], use[at_work]
     levels, _ = _levels_of(values[at_work])
-    jump = _jump(samples, at_work, np.where(is_violation, increases, 0), use) if rows.size else None
-    if jump and jump.after_pct - jump.before_pct <= params.increase:
-        jump = None
+    rises = np.where(is_violation, increases, 0)
     is_enough = values.size > enough_samples(params.patience) and levels.size > 0
     use_levels, _ = _levels_of(use_at_work[~np.isnan(use_at_work)])
     return GpuMemory(
-        node=node,
+        node=part.node,
         gpu=gpu,
         n_samples=values.size,
         box=box_of(values),
@@ -197,7 +189,7 @@ def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Param
         work_minutes=float(work_ns[-1] - work_ns[0]) / NS_PER_MINUTE if busy.size else 0.0,
         n_violations=rows.size,
         n_jumps=runs_of(rows, max_step=params.window - 1).shape[1],
-        jump=jump,
+        jump=_jump(samples, at_work, rises, use, least=params.increase),
     )
 
 
@@ -214,32 +206,35 @@ def _levels_of(values: Floats) -> tuple[Floats, Integers]:
     return np.array([percentiles(part, (LEVEL_PCT,))[0] + 0.0 for part in parts]), stops
 
 
-def _jump(samples: Samples, at_work: slice, increases: Floats, use: Floats) -> Jump | None:
-    """Return the steepest rise at work, ``None`` where the load explains it or little is beside it.
+def _jump(
+    samples: Samples, at_work: slice, rises: Floats, use: Floats, *, least: float
+) -> Jump | None:
+    """Return the steepest rise at work by more than ``least`` points, if it lasts.
 
-    ``increases`` and ``use`` are those at all samples; increases that do not count are 0.
+    ``rises`` and ``use`` are those at all samples; increases that do not count are 0.
+
+    Edge cases: ``None`` where the load explains it, or little is beside it.
     """
+    if not rises.any():
+        return None
     values, time_ns = samples.values[at_work], samples.time_ns[at_work]
     levels, stops = _levels_of(values)
-    steepest = int(np.argmax(increases[at_work]))
+    steepest = int(np.argmax(rises[at_work]))
     n_before = int(np.searchsorted(stops, steepest, side="right"))
     if not LEAST_BESIDE <= n_before <= levels.size - LEAST_BESIDE:
         return None
-    before_pct = float(levels[:n_before].max())
-    if before_pct < IDLE_LEVEL_PCT or _rise(use[at_work], steepest) >= LOAD_RISE_PCT:
+    before_pct, after_pct = float(levels[:n_before].max()), float(np.median(values[steepest:]))
+    if before_pct < IDLE_LEVEL_PCT or after_pct - before_pct <= least:
+        return None
+    before, after = present_values(use[at_work][:steepest]), present_values(use[at_work][steepest:])
+    if before.size and after.size and np.median(after) - np.median(before) >= LOAD_RISE_PCT:
         return None
     return Jump(
         before_pct=before_pct,
-        after_pct=float(np.median(values[steepest:])),
+        after_pct=after_pct,
         start_ns=int(time_ns[steepest]),
         end_ns=int(time_ns[-1]),
     )
-
-
-def _rise(use: Floats, at: int) -> float:
-    """Return by how much the median use is higher from a sample on than before; NaN if unknown."""
-    before, after = present_values(use[:at]), present_values(use[at:])
-    return float(np.median(after) - np.median(before)) if before.size and after.size else np.nan
 
 
 def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:

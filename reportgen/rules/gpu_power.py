@@ -6,7 +6,7 @@ The reason that holds clocks back is a number whose bits are those of NVIDIA's `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,9 @@ from reportgen.arrays import Floats, Integers
 from reportgen.facts.samples import least_pause_ns, mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.gpu_peaks import GpuPeak, peak_of
-from reportgen.profile import NodeProfile, SeriesKind, SystemTable
+from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.monitoring import STEP_COUNTERS
+from reportgen.profile.system import device_order
 from reportgen.results import Cause, Finding, Role, RuleId, Section, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
@@ -31,7 +32,7 @@ SLOWDOWNS = {
     0x80: "an external power brake",
 }
 """Bits that say that the machine cannot keep the GPU's clocks up: a fault, not a setting."""
-_MEASURED = {SeriesKind.GPU_WATTS, SeriesKind.GPU_THROTTLE_BITS, SeriesKind.GPU_OTHERS}
+_MEASURED = (SeriesKind.GPU_WATTS, SeriesKind.GPU_THROTTLE_BITS, SeriesKind.GPU_OTHERS)
 _KJ_PER_KWH = 3_600
 _LEAST_VALUES, _MOST_STEPS = 2, 1 << 62
 _LEAST_BUSY = 60
@@ -154,14 +155,15 @@ class NodePower:
 
 def measure(part: NodeProfile, params: Params) -> NodePower:
     """Measure every GPU whose power, clocks or foreign processes were recorded."""
-    columns, loop = _columns_of(part.system), training_loop_ns(part.spans)
+    loop = training_loop_ns(part.spans)
     n_steps = int(np.bincount(part.spans.steps().worker).max(initial=0))
     if loop is None:
         loop, n_steps = _logged_loop(part)
-    names = dict.fromkeys(name for name, kind in columns if kind in _MEASURED)
+    names = {name for kind in _MEASURED for name in part.system.names(kind)}
     of_gpus = part.recorded.gpus if part.recorded else ()
     peaks = {f"gpu{gpu.index}": peak_of(gpu.name) for gpu in of_gpus}
-    gpus = tuple(_gpu(part, name, columns, loop, peaks.get(name)) for name in names)
+    in_order = sorted(names, key=device_order)
+    gpus = tuple(_gpu(part, name, loop, peaks.get(name)) for name in in_order)
     in_loop = [gpu.loop_joules for gpu in gpus if gpu.loop_joules is not None]
     watts = [gpu.mean_w for gpu in gpus if gpu.mean_w is not None]
     return NodePower(
@@ -194,26 +196,14 @@ def _logged_loop(part: NodeProfile) -> tuple[tuple[int, int] | None, int]:
     return None, 0
 
 
-def _columns_of(system: SystemTable) -> Mapping[tuple[str, SeriesKind], Floats]:
-    """Return the series of a node's GPUs that were recorded, by GPU and kind."""
-    return {
-        (series.name, series.kind): system.columns[index]
-        for index, series in enumerate(system.series)
-        if series.type == "gpu" and series.kind is not None
-    }
-
-
 def _gpu(
-    part: NodeProfile,
-    name: str,
-    columns: Mapping[tuple[str, SeriesKind], Floats],
-    loop: tuple[int, int] | None,
-    peak: GpuPeak | None,
+    part: NodeProfile, name: str, loop: tuple[int, int] | None, peak: GpuPeak | None
 ) -> GpuPower:
     tick_ns, unknown = part.system.tick_ns, np.full(part.system.n_ticks, np.nan)
 
     def of(kind: SeriesKind) -> Floats:
-        return columns.get((name, kind), unknown)
+        column = part.system.column_of(kind, name)
+        return unknown if column is None else column
 
     watts, mhz = of(SeriesKind.GPU_WATTS), of(SeriesKind.GPU_CLOCK_MHZ)
     use, bits = of(SeriesKind.GPU_UTILIZATION), of(SeriesKind.GPU_THROTTLE_BITS)

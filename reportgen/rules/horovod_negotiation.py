@@ -187,9 +187,7 @@ def judge(nodes: Sequence[Negotiations], _params: NoParams) -> Outcome:
     return Outcome(
         missing=missing,
         findings=[] if missing else [_late(job)],
-        exhibits=[kit.table("ranks", job.ranks, RankWait, title=TITLE, caption=CAPTION)]
-        if job.ranks
-        else (),
+        exhibits=kit.filled_table("ranks", job.ranks, RankWait, title=TITLE, caption=CAPTION),
         metrics=_metrics(job) if job.n_negotiations else {},
     )
 

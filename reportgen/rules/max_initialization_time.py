@@ -234,10 +234,8 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     whole = job.events if job.samples.first_ns is None else job.samples
     # The latest end of a step of any phase counts (docs/rules.md).
     details = details_of((whole.first_ns, whole.last_ns), (job.steps.first_ns, job.steps.last_ns))
-    phases, by_any_step = (
-        phases_of(details | {"step_num": step_num(*ends)})
-        for ends in ((job.loop.start_ns, job.loop.end_ns), (job.steps.first_ns, job.steps.last_ns))
-    )
+    by_any_step = phases_of(details)
+    phases = phases_of(details | {"step_num": step_num(job.loop.start_ns, job.loop.end_ns)})
     by_work, words, end = _phases_of_work(job, job.gpus), OF_GPUS, BY_GPUS
     if by_work is None:
         # Cores that are busy from the start do not show when training began.

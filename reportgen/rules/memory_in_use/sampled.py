@@ -132,12 +132,9 @@ def measure(part: NodeProfile, params: Params) -> tuple[DeviceMemory, ...]:
 
 
 def _gpus(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
-    system = part.system
-    names = system.names(SeriesKind.GPU_USED_BYTES)
-    whole = SeriesKind.GPU_TOTAL_BYTES
-    known, totals = system.names(whole), system.columns_of(whole)
-    for name, used in zip(names, system.columns_of(SeriesKind.GPU_USED_BYTES), strict=True):
-        total = totals[known.index(name)] if name in known else None
+    system, kind = part.system, SeriesKind.GPU_USED_BYTES
+    for name, used in zip(system.names(kind), system.each(kind), strict=True):
+        total = system.column_of(SeriesKind.GPU_TOTAL_BYTES, name)
         if total is None or np.isnan(used).all() or np.isnan(total).all():
             continue
         limit = float(np.nanmax(total))

@@ -154,24 +154,12 @@ class FunctionSum:
     """One function over some profiles; ``calls`` is ``None`` where the profiler samples."""
 
     function: PythonFunction
+    name: str = derived(lambda item: name_of(item.function))
+    place: str = derived(lambda item: place_of(item.function))
+    kind: Kind = derived(lambda item: kind_of(item.function))
     calls: int | None = merged(_calls)
     own_s: float = merged(sum)
     cumulative_s: float = merged(sum)
-
-    @property
-    def name(self) -> str:
-        """Return its name as people write it."""
-        return name_of(self.function)
-
-    @property
-    def place(self) -> str:
-        """Return where it is defined."""
-        return place_of(self.function)
-
-    @property
-    def kind(self) -> Kind:
-        """Return the kind of its work."""
-        return kind_of(self.function)
 
 
 @row
