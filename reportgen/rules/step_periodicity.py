@@ -79,6 +79,7 @@ LATE = "During most of it some training process waits for its batch."
 SET_UP = "They are the first ones behind a data loader that is set up, which fills its queue then."
 FULL = """The cores are used up for most of the time: batches of loader processes that compute there
     may come in bursts, and whether the loop waited for them was not recorded for all steps."""
+TURN = "Another phase or a new data loader begins then, as at the end of an epoch."
 BURSTS = """Training has {p.num_workers} loader processes: their batches may come in bursts of as
     many, and whether the loop waited for them was not recorded for all steps."""
 AT_NETWORK = """In {pct:pct} of the samples in the slow time a GPU is idle while {node} receives
@@ -122,6 +123,7 @@ class Period:
         num_workers: loader processes of the worker, where known.
         are_cores_full: whether the cores of the node are used up most of the time.
         is_set_up: whether mostly the first two steps behind a loader that is set up are slow.
+        is_turn: whether mostly steps of another phase, or of a new loader, follow.
     """
 
     label: str = kit.col(name="period")
@@ -146,6 +148,7 @@ class Period:
     are_cores_full: bool
     at_network: str
     is_set_up: bool
+    is_turn: bool
 
     @property
     def is_burst(self) -> bool:
@@ -203,6 +206,8 @@ def _period(part: NodeProfile, slow: SlowSteps, found: Recurrence, normal: Mask)
     steps, events = slow.times.steps, found.events
     is_set_up = np.diff(slow.times.stretch, prepend=slow.times.stretch[:1]) > 0
     opens = is_set_up | np.roll(is_set_up, 1)
+    turns = np.roll(is_set_up, -1)
+    turns[:-1] |= steps.next_ns[:-1] < steps.start_ns[1:]
     times = slow_times_of(
         part,
         slow,
@@ -222,6 +227,7 @@ def _period(part: NodeProfile, slow: SlowSteps, found: Recurrence, normal: Mask)
         are_cores_full=_are_cores_full(part.system),
         at_network=_at_network(part, times.windows),
         is_set_up=bool(2 * opens[events.row].sum() > events.row.size),
+        is_turn=times.is_between and bool(2 * turns[events.row].sum() > events.row.size),
     )
     return replace(item, label=write(EVERY, p=item))
 
@@ -340,6 +346,7 @@ def _finding(group: Shared, params: Params, waits: Sequence[NodeWaits]) -> resul
         hint.text if hint else "",
         LATE if is_late and not by_loader else "",
         SET_UP if is_loading else "",
+        TURN if main.is_turn else "",
         write(BURSTS if main.num_workers else FULL, p=main) if main.is_burst else "",
         contrast.dip_text(times.contrast),
         main.at_network,

@@ -428,6 +428,22 @@ def test_validation_between_training_steps_is_no_pause() -> None:
     assert (result.status, result.findings) == (Status.OK, ())
 
 
+@pytest.mark.parametrize(("behind", "is_turn"), [(EVAL, True), (TRAIN, False)])
+def test_pauses_behind_a_phase_are_said_to_be_at_the_end_of_an_epoch(behind, is_turn) -> None:
+    rows: list[tuple[Any, ...]] = []
+    at_s = START_S
+    for epoch in range(8):
+        for phase, count in ((TRAIN, 40), (EVAL, 20)):
+            for number in range(count):
+                rows.append((phase, phase, at_s, at_s + 0.1, {"step": epoch * count + number}))
+                saves = phase == behind and number == (19 if is_turn else 20)
+                at_s += 2.0 if saves else 0.105
+
+    found = only(run(RULE, node_profile(rows=rows)))
+
+    assert ("as at the end of an epoch" in found.text) is is_turn
+
+
 def test_steps_that_were_not_recorded_are_no_pause() -> None:
     rows = [
         (TRAIN, TRAIN, START_S + step, START_S + step + 0.9, {"step": step})
