@@ -691,6 +691,26 @@ def test_a_flat_rate_is_the_limit_only_where_loaders_do_not_compute(cpu, cause) 
     assert loud(sampled(rows, cores=8, cpu=cpu, receive=100e6)) == [("DL-1", cause)]
 
 
+@pytest.mark.parametrize(
+    ("waits_s", "gpu_pct", "is_told"),
+    [
+        ([0.5] * 5, 50.0, True),
+        ([0.5] * 4, 50.0, False),
+        ([0.5] * 5, 90.0, False),  # the GPU does not wait as long
+        ([0.01] * 4 + [2.4], 50.0, False),  # one wait says nothing of the others
+    ],
+)
+def test_a_few_waits_show_that_training_waits_if_gpus_are_short_of_as_much_work(
+    waits_s, gpu_pct, is_told
+) -> None:
+    columns = {f"cpu{core}": [20.0] * 601 for core in range(8)} | {"gpu0": [gpu_pct] * 601}
+    part = node_profile(columns, one_by_one(waits_s, 0.5, workers=2), interval_s=1.0)
+    result = run(RULE, part)
+
+    assert (result.status is Status.TRIGGERED) is is_told
+    assert (result.status is Status.SKIPPED) is not is_told
+
+
 def test_what_workers_exchange_is_no_input() -> None:
     # Gradients come and go while the loop does not wait: 100 MB/s of data are all there is then.
     rows = training(wait_s=0.2, loaders=4, n_steps=200)

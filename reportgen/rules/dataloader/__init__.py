@@ -59,7 +59,7 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     if not nodes:
         return Outcome(missing=kit.WITHOUT_EVENTS)
     job = kit.merge(nodes)
-    missing = _missing(job)
+    missing = _missing(job, params)
     return Outcome(
         missing=missing,
         **counted_loaders(
@@ -79,13 +79,15 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     )
 
 
-def _missing(job: NodeLoaders) -> Reason | str | None:
+def _missing(job: NodeLoaders, params: Params) -> Reason | str | None:
     n_seconds = len(job.seconds)
     if not job.n_spans:
         return kit.WITHOUT_EVENTS
     if not job.n_events:
         return "No framework event is about loading data."
-    if n_seconds <= LEAST_SECONDS and job.wait_ns.size < LEAST_WAITS:
+    is_few = n_seconds <= LEAST_SECONDS and job.wait_ns.size < LEAST_WAITS
+    shows_waits = 100 * job.ratio >= params.wait_pct and job.gpus_wait_as_well
+    if is_few and not shows_waits:
         limits = {"least": LEAST_SECONDS, "least_waits": LEAST_WAITS}
         return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, **limits)
     without_cores = kit.not_sampled("Without system metrics the number of cores is unknown.")

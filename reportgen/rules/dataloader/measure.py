@@ -23,6 +23,8 @@ from reportgen.rules.dataloader.tables import Loader
 from reportgen.rules.kit import AWS_DEFAULTS, CHEAP_RATIO, percentage, row
 
 UNKNOWN = -1
+LEAST_ALIKE = 5
+"""As many waits that are alike show how long the loop waits, as a few recorded steps have them."""
 ALONE_RATIO = 0.25
 """One process whose loading is slow waits four times as long as any other, or longer (chosen): with
 the same loaders and data, all processes wait alike."""
@@ -179,6 +181,16 @@ class NodeLoaders:
     def shows_loading(self) -> bool:
         """Return whether more was seen than a few steps, which may live on batches read ahead."""
         return self.worst is None or self.step_wait_ns.size >= LEAST_WAITS
+
+    @property
+    def gpus_wait_as_well(self) -> bool:
+        """Return whether a few waits are alike, and GPUs lack as much work in the whole job.
+
+        Then they show that training waits; that it does not, only more waits show.
+        """
+        n, mean_ns = self.wait_ns.size, float(self.wait_ns.mean()) if self.wait_ns.size else 0.0
+        is_alike = n >= LEAST_ALIKE and 2 * self.wait_p50_ns >= mean_ns
+        return is_alike and 2 * self.unused_ratio >= self.ratio > 0
 
     @property
     def is_habit(self) -> bool:
