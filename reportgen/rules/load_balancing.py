@@ -26,7 +26,7 @@ MOST_GROUPS = 16
 """More histograms than this cannot be distinguished."""
 
 ABOUT = About(
-    checks="Whether the GPUs of a node share the work evenly.",
+    checks="Whether the GPUs of a node, and the nodes, share the work evenly.",
     reading="""Once a minute the utilization histograms of each pair of GPUs on a node are compared.
         Their Jensen-Shannon distance is 0 if they are equal, and at most 0.83. Samples of 98 to
         100 % are counted here in a separate bin; SageMaker's rule ignores them.""",
@@ -199,12 +199,12 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
         n_samples=n_samples,
         patience=usage.enough_samples(params.patience),
     )
-    if sum(n_gpus) == 1:
-        text = "There is only one GPU, nothing to compare."
-        missing = results.Reason(code=results.ReasonCode.NO_GPU, text=text)
     apart = [pair for pair in pairs if pair.differ_at_work and pair.gap_pct >= GAP_FROM_PCT]
     uneven = [pair for pair in apart if pair.distance > params.threshold]
     found = _finding(loads, uneven, params) if uneven else _across_nodes(loads, params)
+    if max(n_gpus, default=0) == 1 and found is None:
+        text = "There is only one GPU per node, nothing to compare on it."
+        missing = results.Reason(code=results.ReasonCode.NO_GPU, text=text)
     return Outcome(
         missing=missing,
         **counted_pairs([load.aws for load in loads]),

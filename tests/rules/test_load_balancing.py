@@ -164,7 +164,7 @@ def test_one_gpu_has_nothing_to_compare_but_keeps_its_histogram() -> None:
     assert result.status is Status.SKIPPED
     assert result.reason is not None
     assert result.reason.code is ReasonCode.NO_GPU
-    assert "only one GPU" in result.reason.text
+    assert "only one GPU per node" in result.reason.text
     assert list(result.details) == ["algo-1"]
     assert list(result.details["algo-1"]) == ["workloads"]  # type: ignore[arg-type]
 
@@ -233,9 +233,11 @@ def test_gpus_with_a_process_each_may_gain_what_the_idlest_idles_more() -> None:
 @pytest.mark.parametrize(("use_pct", "is_told"), [(79.0, True), (81.0, False)])
 def test_nodes_with_one_gpu_each_are_compared(use_pct: float, is_told: bool) -> None:
     parts = [node(gpu0=[90.0] * 30), node(name="algo-2", gpu0=[use_pct] * 30)]
-    found = finding(run(RULE, *parts, **SMALL), "BAL-1")
+    result = run(RULE, *parts, **SMALL)
+    found = finding(result, "BAL-1")
 
     assert (found is not None) is is_told
+    assert (result.status is Status.SKIPPED) is not is_told
     if found is not None:
         assert found.title.endswith("gpu0 on algo-2 79.0 %, gpu0 on algo-1 90.0 %")
         assert known(found.estimate).share_ratio == pytest.approx(1 - 79 / 90, abs=1e-6)
