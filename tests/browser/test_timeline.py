@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.watching import (
-    TIMEOUT_MS,
-    Watched,
-    draw,
-    opened,
-    wait_until,
-)
+from tests.browser.watching import TIMEOUT_MS, Watched, draw, opened, wait_until
 from tests.views import pages
 from tests.views.timeline.jobs import training_node, training_report
 

@@ -42,10 +42,7 @@ def test_the_finding_tells_time_share_and_threshold() -> None:
 
 @pytest.mark.parametrize(
     ("init_s", "loop_s", "severity", "status"),
-    [
-        (200.0, 100, Severity.CRITICAL, Status.TRIGGERED),
-        (19.0, 10, Severity.INFO, Status.OK),
-    ],
+    [(200.0, 100, Severity.CRITICAL, Status.TRIGGERED), (19.0, 10, Severity.INFO, Status.OK)],
     ids=["longer than the loop", "below 20 seconds"],
 )
 def test_start_up_is_a_fault_below_the_threshold_or_only_told(init_s, loop_s, severity, status):

@@ -415,33 +415,22 @@ def test_steps_that_wait_for_a_worker_that_saves_are_one_finding_with_its_pauses
     assert "The same holds for algo-1-28." in found.text
 
 
-def test_validation_between_training_steps_is_no_pause() -> None:
-    rows: list[tuple[Any, ...]] = []
-    at_s = START_S
-    for epoch in range(8):
-        for phase, count in ((TRAIN, 40), (EVAL, 20)):
-            for number in range(count):
-                step = epoch * count + number
-                rows.append((phase, phase, at_s, at_s + 0.1, {"step": step}))
-                at_s += 0.105
-    result = run(RULE, node_profile(rows=rows))
-    assert (result.status, result.findings) == (Status.OK, ())
-
-
-@pytest.mark.parametrize(("behind", "is_turn"), [(EVAL, True), (TRAIN, False)])
-def test_pauses_behind_a_phase_are_said_to_be_at_the_end_of_an_epoch(behind, is_turn) -> None:
+@pytest.mark.parametrize(
+    ("saves", "is_turn"), [((), None), ((EVAL, 19), True), ((TRAIN, 20), False)]
+)
+def test_validation_is_no_pause_and_pauses_behind_it_are_at_the_end_of_an_epoch(saves, is_turn):
     rows: list[tuple[Any, ...]] = []
     at_s = START_S
     for epoch in range(8):
         for phase, count in ((TRAIN, 40), (EVAL, 20)):
             for number in range(count):
                 rows.append((phase, phase, at_s, at_s + 0.1, {"step": epoch * count + number}))
-                saves = phase == behind and number == (19 if is_turn else 20)
-                at_s += 2.0 if saves else 0.105
+                at_s += 2.0 if (phase, number) == saves else 0.105
+    result = run(RULE, node_profile(rows=rows))
 
-    found = only(run(RULE, node_profile(rows=rows)))
-
-    assert ("as at the end of an epoch" in found.text) is is_turn
+    assert [("end of an epoch" in found.text) for found in result.findings] == [is_turn] * bool(
+        saves
+    )
 
 
 def test_steps_that_were_not_recorded_are_no_pause() -> None:

@@ -56,8 +56,7 @@ def test_no_more_samples_than_the_patience_is_no_look(datapoints, status, code) 
 
 
 @pytest.mark.parametrize(
-    ("has_events", "code"),
-    [(True, ReasonCode.NO_EVENTS), (False, ReasonCode.NO_FRAMEWORK_METRICS)],
+    ("has_events", "code"), [(True, ReasonCode.NO_EVENTS), (False, ReasonCode.NO_FRAMEWORK_METRICS)]
 )
 def test_a_rule_of_events_without_any_says_whether_there_are_others(has_events, code) -> None:
     result = judged("Dataloader", (0, 0, 0), {}, has_events=has_events)

@@ -284,19 +284,13 @@ def test_a_worker_that_may_wait_inside_its_longer_steps_is_no_straggler() -> Non
 @pytest.mark.parametrize(("longer", "is_told"), [(1.0, False), (1.1, True)])
 def test_of_two_windows_of_steps_those_that_both_recorded_are_compared(longer, is_told) -> None:
     """The steps are of unequal length, and equally long in both workers, or not."""
-    steps_s = np.linspace(0.50, 0.60, 20).tolist()
-    starts_s = np.cumsum([0.0, *steps_s])
-    rows = [
-        row
-        for worker, first, last, factor in (("algo-1-27", 0, 15, 1.0), ("algo-1-28", 5, 20, longer))
-        for step in range(first, last)
-        for row in step_rows(
-            [0.99 * factor * steps_s[step]],
-            first=step,
-            worker=worker,
-            start_s=START_S + factor * float(starts_s[step]),
-        )
-    ]
+    lasts_s = np.linspace(0.50, 0.60, 20)
+    ends_s = np.cumsum(lasts_s)
+    rows: list[tuple[Any, ...]] = []
+    for worker, first, last, factor in (("algo-1-27", 0, 15, 1.0), ("algo-1-28", 5, 20, longer)):
+        for step in range(first, last):
+            begin_s, end_s = factor * (ends_s[step] - 0.99 * lasts_s[step]), factor * ends_s[step]
+            rows.append(at(TRAIN, TRAIN, begin_s, end_s, step=step, worker=worker))
 
     assert (finding(run(RULE, node(rows)), "STRAG-1") is not None) is is_told
 
