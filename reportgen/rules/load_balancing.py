@@ -51,7 +51,7 @@ UNEVEN = kit.Message(
     unit="Jensen-Shannon distance",
     exhibit="distances",
 )
-ITS_PROCESS, PERHAPS = (
+ONE_EACH, PERHAPS_ONE_EACH = (
     "Each GPU has its training process",
     "Without step events it is unknown whether each GPU has its training process. If so",
 )
@@ -248,7 +248,7 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
         severity=kit.fault_severity(share if is_known else float(by_mean)),
         share=share,
         pair=worst,
-        process=ITS_PROCESS if is_known else PERHAPS,
+        process=ONE_EACH if is_known else PERHAPS_ONE_EACH,
         affected=part_of(len(beyond), len(pairs), "pair").capitalize(),
         places=format_places([(pair.node, f"{pair.gpu} – {pair.other_gpu}") for pair in beyond]),
     )

@@ -282,12 +282,13 @@ def group_periods(periods: Sequence[Period]) -> list[Shared]:
     """Return the rhythms of all workers, shared ones as one, the costliest first."""
     groups: list[list[Period]] = []
     for period in periods:
-        same = next((each for each in groups if any(_is_same(p, period) for p in each)), None)
+        same = next((group for group in groups if _is_same(group[0], period)), None)
         if same is None:
             groups.append(same := [])
         same.append(period)
     found = [
-        tuple(sorted(members, key=lambda item: item is not _leading(members))) for members in groups
+        (leading := _leading(members), *(item for item in members if item is not leading))
+        for members in groups
     ]
     return sorted(found, key=lambda group: (-group[0].times.cost_ratio, group[0].period_steps))
 
@@ -309,12 +310,11 @@ def _is_same(one: Period, other: Period) -> bool:
     """Return whether workers share a rhythm: its length is the same, or all pass at one time."""
     if one.worker == other.worker:
         return False
-    if one.times.passes_in(other.times) and other.times.passes_in(one.times):
-        return True
-    if one.times.phase != other.times.phase:
-        return False
     pairs = ((one.period_steps, other.period_steps), (one.period_s, other.period_s))
-    return any(abs(this - that) <= SAME_RATIO * max(this, that) for this, that in pairs)
+    is_alike = any(abs(this - that) <= SAME_RATIO * max(this, that) for this, that in pairs)
+    if is_alike and one.times.phase == other.times.phase:
+        return True
+    return one.times.passes_in(other.times) and other.times.passes_in(one.times)
 
 
 def _metrics(costly: Sequence[Shared]) -> dict[str, float | int | None]:
