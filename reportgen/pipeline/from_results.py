@@ -19,7 +19,6 @@ from reportgen.report.compose import compose
 from reportgen.results import JsonValue, RuleId
 from reportgen.results.codec import encode_beside
 from reportgen.rules.aws.imported import judge_imported
-from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
 from reportgen.rules.settings import checked_settings, select_rules
 from reportgen.store import load, saved_report
@@ -63,22 +62,27 @@ def _imported(listing: Listing, options: Options, watcher: Watcher) -> Report:
             f"{next(iter(options.settings))} cannot be set any more.",
             hint="Pass the raw profiler output of the job, or leave the parameters out.",
         )
-    chosen = select_rules(all_rules(options.plugins), options.rules or tuple(folder.results))
     with timed(watcher, "rules") as step:
-        report = import_results(folder, chosen)
+        report = import_results(folder, plugins=options.plugins, wanted=options.rules)
         step.text = f"imported {len(report.results)} rules of SageMaker"
     return report
 
 
-def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
-    """Return the report of a folder of results, in the order of ``rules``.
+def import_results(
+    folder: AwsFolder, *, plugins: Sequence[str] = (), wanted: Sequence[str] = ()
+) -> Report:
+    """Return the report of a folder of results, of all of its rules or of those that are wanted.
 
     Its files hold the five keys of SageMaker's files unchanged.
+
+    Raises:
+        ConfigError: no such rule or plugin.
     """
     extent, nodes = _extent(folder), _nodes(folder)
+    names = wanted or tuple(folder.results)
     report = compose(
         JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
-        judge_imported(rules, folder.results),
+        judge_imported(select_rules(all_rules(plugins), names), folder.results),
         contents={},
         summary=summarize(extent),
         nodes=nodes,

@@ -23,7 +23,7 @@ from reportgen.report.model import (
     RuleEntry,
     Setup,
 )
-from reportgen.report.summary import rank_findings
+from reportgen.report.summary import data_kind, rank_findings
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import encode
 
@@ -58,8 +58,11 @@ def compose(
         else encode(result)
         for result in results
     }
+    findings = rank_findings(results)
+    by_id = {result.id: result for result in results}
+    data = data_kind(by_id)
     setup = setup or Setup()
-    setup = replace(setup, batch_size=asked_batch_size(results) or setup.batch_size)
+    setup = replace(setup, batch_size=asked_batch_size(by_id) or setup.batch_size)
     return Report(
         report_id=codec.report_id(files.values()),
         job=replace(
@@ -68,7 +71,7 @@ def compose(
         summary=summary,
         nodes=nodes,
         sampling_interval_ms=sampling_interval_ms,
-        findings=rank_findings(results),
+        findings=findings,
         rules={
             result.id: RuleEntry(
                 status=result.status, reason=result.reason, file=f"{result.id}.json"
@@ -80,8 +83,8 @@ def compose(
         profiling=profiling,
         recording=recording,
         setup=setup,
-        figures=figures_of(results, setup=setup, status=status),
-        results={result.id: result for result in results},
+        figures=figures_of(by_id, data=data, setup=setup, status=status),
+        results=by_id,
         contents=files,
     )
 

@@ -9,7 +9,6 @@ import pytest
 from reportgen.intake import AwsFolder
 from reportgen.pipeline.from_results import import_results
 from reportgen.results import AwsResult, Counters, RuleId
-from reportgen.rules.registry import BUILTIN_RULES
 
 START_S, START_US = 1_783_071_000.25, 1_783_071_000_250_000
 
@@ -19,7 +18,7 @@ def summary_of(details: dict[str, Any]) -> Any:
     folder = AwsFolder(
         name="job", source="job", results={RuleId("MaxInitializationTime"): result}, notes=()
     )
-    return import_results(folder, BUILTIN_RULES).summary
+    return import_results(folder).summary
 
 
 def test_times_of_job_and_loop_become_the_summary() -> None:

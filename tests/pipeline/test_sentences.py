@@ -40,7 +40,7 @@ def report_of(path: Path) -> Report:
 
 def imported_report_of(path: Path) -> Report:
     folder = read_aws_folder(list_files(str(path)))
-    return import_results(folder, BUILTIN_RULES)
+    return import_results(folder)
 
 
 def flaws_of_report(report: Report) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.report import Figures, JobStatus, Report, Setup
+from reportgen.report import DataKind, Figures, JobStatus, Report, Setup
 from reportgen.report.figures import figures_of
 from reportgen.rules.step_time import RULE
 from tests.comparison.builders import report_of, steps_table
@@ -13,7 +13,9 @@ from tests.rules.samples import run
 
 
 def figures(report: Report) -> Figures:
-    return figures_of([*report.results.values()], setup=Setup(), status=JobStatus.COMPLETED)
+    return figures_of(
+        report.results, data=DataKind.EVENTS, setup=Setup(), status=JobStatus.COMPLETED
+    )
 
 
 def test_the_time_per_step_holds_the_waiting_between_steps() -> None:
@@ -38,7 +40,9 @@ def test_steps_of_a_kernel_trace_have_their_period_and_their_time_on_the_gpu() -
     gpu = [("k", 100.0 * n + 5, 30.0, {"correlation": n}) for n in range(4)]
     result = run(RULE, rank_trace(gpu=gpu, calls=calls, steps=marks))
 
-    found = figures_of([result], setup=Setup(), status=JobStatus.COMPLETED)
+    found = figures_of(
+        {result.id: result}, data=DataKind.TRACES, setup=Setup(), status=JobStatus.COMPLETED
+    )
 
     assert (found.step_p50_s, found.step_period_p50_s) == (1e-4, 1e-4)
     assert found.step_gpu_span_p50_s == 3e-5

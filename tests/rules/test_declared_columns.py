@@ -41,4 +41,4 @@ def _results(job: Path) -> Iterable[RuleResult]:
     reports = SHARED_DATA / "aws-reports"
     for path in sorted(reports.iterdir()) if reports.is_dir() else ():
         folder = read_aws_folder(list_files(str(path)))
-        yield from import_results(folder, BUILTIN_RULES).results.values()
+        yield from import_results(folder).results.values()

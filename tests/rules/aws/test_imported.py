@@ -144,7 +144,7 @@ def test_a_trigger_is_one_finding_without_cost_or_explanation(name: str) -> None
 @pytest.mark.parametrize("folder", REPORTS, ids=lambda folder: folder.name)
 def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints(folder) -> None:
     read = read_aws_folder(list_files(str(folder)))
-    report = import_results(read, BUILTIN_RULES)
+    report = import_results(read)
 
     counters = {rule_id: item.counters for rule_id, item in read.results.items()}
     triggered = {rule_id for rule_id, item in counters.items() if item.rule_triggered}
@@ -162,7 +162,7 @@ def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints
 @needs_shared_data
 def test_the_cards_at_a_glance_are_made_of_real_results() -> None:
     read = read_aws_folder(list_files(str(REPORTS[-1])))
-    report = import_results(read, BUILTIN_RULES)
+    report = import_results(read)
     for rule, exhibit in (
         ("MaxInitializationTime", "phases"),
         ("OverallSystemUsage", "percentiles"),
