@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Instants
-from reportgen.facts.samples import count_where, sum_of, training_loop_ns
+from reportgen.facts.samples import count_where, mean_of_present, sum_of, training_loop_ns
 from reportgen.facts.steps import WARM_UP_STEPS, Loop, loop_of, steps_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work, begun_rows
 from reportgen.merging import greatest, least
@@ -122,15 +121,6 @@ class Params:
 
 
 @kit.row
-class StartupRate:
-    """The mean of one rate of one node before its first step, in bytes/s."""
-
-    node: str
-    what: str
-    mean: float
-
-
-@kit.row
 class Ends:
     """Its first start and its last end, ``None`` where there is nothing of a kind."""
 
@@ -140,7 +130,7 @@ class Ends:
 
 @kit.row
 class NodeStart:
-    """One node, or all of them merged: samples, events, and rates before the first step.
+    """One node, or all of them merged: samples, events, and what came in before the first step.
 
     Attributes:
         steps: of any phase.
@@ -148,6 +138,7 @@ class NodeStart:
         begun_ns: when the training began, by the number of its first recorded step.
         gpus, cores: the work of GPUs, or of the cores of nodes without a GPU.
         interval_ns: between two samples; work began at most that long before it was seen.
+        incoming: of each node, the means of what it received and read before its first step.
     """
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
@@ -159,7 +150,7 @@ class NodeStart:
     interval_ns: int = kit.merged(max, default=0)
     is_unrecorded: bool = kit.merged(any, default=False)
     begun_ns: int | None = kit.merged(least, default=None)
-    rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
+    incoming: tuple[tuple[str, Mapping[str, float]], ...] = kit.merged(kit.concat, default=())
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeStart:
@@ -183,7 +174,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
         steps=_ends(steps.start_ns, steps.end_ns),
         gpus=work if has_gpus else Ends(),
         cores=Ends() if has_gpus else work,
-        rates=tuple(_rates(part)),
+        incoming=_incoming(part),
     )
 
 
@@ -216,16 +207,15 @@ def _ends(start_ns: Instants, end_ns: Instants) -> Ends:
     return Ends(first_ns=int(start_ns.min()), last_ns=int(end_ns.max())) if is_any else Ends()
 
 
-def _rates(part: NodeProfile) -> Iterator[StartupRate]:
+def _incoming(part: NodeProfile) -> tuple[tuple[str, dict[str, float]], ...]:
     loop_ns = training_loop_ns(part.spans)
     if loop_ns is None:
-        return
+        return ()
     is_before = part.system.tick_ns < loop_ns[0]
-    for what, kinds in _INCOMING.items():
-        rate = sum_of(part.system, *kinds)
-        before = rate[is_before & np.isfinite(rate)]
-        if before.size:
-            yield StartupRate(node=part.node, what=what, mean=float(before.mean()))
+    rates = {what: sum_of(part.system, *kinds) for what, kinds in _INCOMING.items()}
+    means = {what: mean_of_present(rate[is_before]) for what, rate in rates.items()}
+    found = {what: mean for what, mean in means.items() if mean is not None}
+    return ((part.node, found),) if found else ()
 
 
 def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
@@ -266,13 +256,12 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
 
 def _phases_of_work(job: NodeStart, work: Ends, *, least_start_s: float = 0.0) -> Phases | None:
     """Return the phases of a job without steps by its first and its last work."""
-    edges_ns = (job.samples.first_ns, work.first_ns, work.last_ns, job.samples.last_ns)
-    edges_s = [seconds(time_ns) for time_ns in edges_ns if time_ns is not None]
-    if job.loop.n_steps or len(edges_s) < len(edges_ns):
-        return None
-    before_s, loop_s, after_s = (round(end - begin, 6) for begin, end in pairwise(edges_s))
-    phases = Phases(start_s=edges_s[0], parts_s=(before_s, loop_s, after_s))
-    return phases if before_s >= least_start_s else None
+    samples = job.samples
+    phases = phases_of(
+        details_of((samples.first_ns, samples.last_ns), (work.first_ns, work.last_ns))
+    )
+    is_known = phases and not job.loop.n_steps and phases.parts_s[0] >= least_start_s
+    return phases if is_known else None
 
 
 def _by_number(phases: Phases, begun_ns: int) -> Phases:
@@ -307,7 +296,7 @@ def _finding(
     is_fault = is_late or (is_known and sure_s >= limit_s)
     if not is_fault and not is_longer:
         return None
-    meanwhile, advice = _meanwhile(job.rates)
+    meanwhile, advice = _meanwhile(job.incoming)
     if is_late or is_longer:
         limit_s = late_s if is_late else loop_s
         limit = "the limit is {s:s}" if is_late else "longer than the loop"
@@ -340,22 +329,18 @@ def _late_end(phases: Phases | None) -> results.Finding | None:
     return LATE_END.finding(measured=after_s, where=where, share_pct=share_pct)
 
 
-def _meanwhile(rates: Sequence[StartupRate]) -> tuple[str, str]:
+def _meanwhile(incoming: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[str, str]:
     """Say what the busiest node received and read meanwhile, and what to try.
 
     Nothing is said where nothing was sampled.
     """
-    if not rates:
+    if not incoming:
         return "", ABOUT.advice
-    busiest = max(rates, key=lambda rate: (rate.mean, rate.node))
-    if busiest.mean < QUIET_BYTES_PER_S:
-        return write(QUIET, mean=busiest.mean), QUIET_ADVICE
-    said = [
-        write("{rate.what} {rate.mean:bytes}/s", rate=rate)
-        for rate in rates
-        if rate.node == busiest.node
-    ]
-    return f" During this time {busiest.node} had on average: {', '.join(said)}.", ABOUT.advice
+    node, means = max(incoming, key=lambda item: (max(item[1].values()), item[0]))
+    if (most := max(means.values())) < QUIET_BYTES_PER_S:
+        return write(QUIET, mean=most), QUIET_ADVICE
+    said = [write("{what} {mean:bytes}/s", what=what, mean=mean) for what, mean in means.items()]
+    return f" During this time {node} had on average: {', '.join(said)}.", ABOUT.advice
 
 
 RULE = Rule(
