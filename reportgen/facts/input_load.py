@@ -17,7 +17,7 @@ from reportgen.facts import usage
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.samples import means, minutes_of, present_values, sum_of, totals_of
 from reportgen.facts.slow_steps import slow_steps_of
-from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
+from reportgen.facts.starving import IDLES_RATIO, WORKS_PCT, usual_pct
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
@@ -135,9 +135,8 @@ def _idle_ticks(use: Sequence[Floats], is_within: Mask) -> float:
     """Return how many of some ticks the used GPUs idle, against their usual use in all."""
     used = (use[gpu] for gpu in np.flatnonzero(usage.used_gpus(use)).tolist())
     used_pct = means(*totals_of(used, is_within.size))
-    known_pct = present_values(used_pct)
-    usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0
-    level_pct = usual_pct if usual_pct >= WORKS_PCT else 100 * (1 - IDLES_RATIO)
+    level_pct = usual_pct(used_pct)
+    level_pct = level_pct if level_pct >= WORKS_PCT else 100 * (1 - IDLES_RATIO)
     return float((1 - present_values(used_pct[is_within]) / level_pct).sum())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -203,27 +203,3 @@ def silence_of(system: SystemTable, spans: SpanTable) -> Union:
     end_ns = np.concatenate([item.end_ns for item in free])
     is_long = end_ns - start_ns > least_pause_ns(system.interval_ns)
     return union_of(start_ns[is_long], end_ns[is_long])
-
-
-def count_values(values: Floats) -> tuple[Floats, Counts]:
-    """Return the different ones of (n,) values, ascending, and how often each occurs, without NaN.
-
-    Percentages have few different values.
-    """
-    return np.unique(values[~np.isnan(values)], return_counts=True)
-
-
-def percentile_of(parts: Sequence[tuple[Floats, Counts]], point_pct: float) -> float:
-    """Return the percentile of counted values, exactly as ``np.percentile``; NaN without any."""
-    value, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(value, kind="stable")
-    ends = np.cumsum(counts[order])
-    if not value.size:
-        return float("nan")
-    place = (int(ends[-1]) - 1) * (point_pct / 100)
-    low = int(place)
-    rows = np.searchsorted(ends, [low, min(low + 1, int(ends[-1]) - 1)], side="right")
-    below, above = value[order][rows].tolist()
-    part = place - low
-    apart = above - below
-    return float(below + apart * part if part < 1 - part else above - apart * (1 - part))

@@ -157,6 +157,12 @@ def busy_cores_ratio(part: NodeProfile) -> float | None:
     return float(np.average(work.busy, weights=work.idle)) / n_cores
 
 
+def usual_pct(use_pct: Floats) -> float:
+    """Return the use of (n,) samples that stands for a GPU that does not wait; 0 without any."""
+    known = samples.present_values(use_pct)
+    return float(np.percentile(known, USUAL_PCT)) if known.size else 0.0
+
+
 def _unexplained(part: NodeProfile) -> _Work | None:
     are_recorded = part.spans.in_phases((FETCH, TENSORFLOW_FETCH)).any()
     return None if are_recorded else _work_of(part.system)
@@ -174,14 +180,18 @@ def _work_of(system: SystemTable) -> _Work | None:
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
     at_work = slice(int(works[0]), int(works[-1]) + 1)
-    counted = [samples.count_values(use[at_work]) for use in usage.in_use(system)]
-    usual_pct = samples.percentile_of(counted, USUAL_PCT)
+    uses_pct = [use[at_work] for use in usage.in_use(system)]
+    n_high, n_known = (
+        sum(np.count_nonzero(use_pct >= least_pct) for use_pct in uses_pct)
+        for least_pct in (WORKS_PCT, 0)
+    )
+    shows_level = 100 * n_high >= (100 - USUAL_PCT) * n_known
     least, smooth = np.full((2, at_work.stop - at_work.start), np.inf)
     width = max(METER_NS // (system.interval_ns or METER_NS), 1)
     ends = (width // 2, width - 1 - width // 2)
-    for use, counts in zip(usage.in_use(system), counted, strict=True):
-        level_pct = max(samples.percentile_of([counts], USUAL_PCT), usage.IDLE_BELOW_PCT)
-        relative = use[at_work] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
+    for use_pct in uses_pct:
+        level_pct = max(usual_pct(use_pct), usage.IDLE_BELOW_PCT) if shows_level else 100.0
+        relative = use_pct / level_pct
         known = np.where(np.isnan(relative), 1, relative)
         means = np.convolve(np.pad(known, ends, "edge"), np.full(width, 1 / width), mode="valid")
         np.minimum(least, known, out=least)

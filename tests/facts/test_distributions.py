@@ -18,7 +18,6 @@ from reportgen.facts.distributions import (
     pct_histogram,
     percentiles,
 )
-from reportgen.facts.samples import count_values, percentile_of
 
 
 def ints(values: list[int]) -> np.ndarray:
@@ -109,19 +108,3 @@ def test_a_box_is_in_order_and_inside_the_data(values: list[float]) -> None:
     reach = 1.5 * (box.p75 - box.p25)
     assert box.upper == min(max(values), box.p75 + reach)
     assert box.lower == max(min(values), box.p25 - reach)
-
-
-@given(
-    st.lists(st.lists(st.floats(-1e9, 1e9) | st.sampled_from([0.0, 87.66, 100.0])), min_size=1),
-    st.sampled_from([0, 5, 37.5, 50, 95, 99, 100]),
-)
-def test_a_percentile_of_counts_is_exactly_that_of_the_values(parts, point_pct) -> None:
-    values = [np.array([*part, np.nan]) for part in parts]
-    every = np.array([value for part in parts for value in part])
-
-    found = percentile_of([count_values(part) for part in values], point_pct)
-
-    if every.size:
-        assert found == np.percentile(every, point_pct)
-    else:
-        assert np.isnan(found)
