@@ -37,20 +37,13 @@ class Box:
     lower: float
 
 
-def percentiles(values: Floats, points_pct: tuple[float, ...]) -> Floats:
-    """Return (n_points,) percentiles of (n,) values without NaN, n >= 1, by linear interpolation.
-
-    AWS's numbers carry the rounding of this numpy function (docs/rules.md, Percentiles).
-    """
-    return np.asarray(np.percentile(values, points_pct))
-
-
 def box_of(values: Floats) -> Box:
     """Return the box of (n,) values without NaN, n >= 1.
 
-    As in AWS's results, upper = min(max, p75 + 1.5 IQR) and lower = max(min, p25 - 1.5 IQR).
+    As in AWS's results, upper = min(max, p75 + 1.5 IQR) and lower = max(min, p25 - 1.5 IQR). Its
+    numbers carry the rounding of numpy's percentiles (docs/rules.md, Percentiles).
     """
-    p25, p50, p75, p95 = (float(value) for value in percentiles(values, (25, 50, 75, 95)))
+    p25, p50, p75, p95 = np.percentile(values, (25, 50, 75, 95)).tolist()
     reach = WHISKER_REACH * (p75 - p25)
     return Box(
         p25=p25,

@@ -9,7 +9,7 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Mask
 from reportgen.facts import usage
-from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.distributions import Box, box_of
 from reportgen.facts.samples import present_values, training_loop_ns
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role, Severity
@@ -124,7 +124,7 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
 
     def resource(name: str, samples: usage.Samples, role: Role, limit_pct: float) -> Resource:
         inside = samples.values[is_at_work[samples.is_there]]
-        p95 = percentiles(inside if inside.size else samples.values, (95,))[0]
+        p95 = np.percentile(inside if inside.size else samples.values, 95)
         return Resource(
             node=part.node,
             name=name,
@@ -198,7 +198,7 @@ def _allocated_pct(system: SystemTable, gpu: str) -> float | None:
     if used is None or total is None or not np.nanmax(total, initial=0.0) > 0:
         return None
     known = present_values(used)
-    return float(100 * percentiles(known, (95,))[0] / np.nanmax(total)) if known.size else None
+    return float(100 * np.percentile(known, 95) / np.nanmax(total)) if known.size else None
 
 
 def judge(nodes: Sequence[NodeRoom], _params: Params) -> Outcome:

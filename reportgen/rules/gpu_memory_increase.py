@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Floats, Integers
-from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.distributions import Box, box_of
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import present_values
 from reportgen.facts.trend import AGREEMENT_FROM, Trend, trend_of
@@ -203,7 +203,7 @@ def _levels_of(values: Floats) -> tuple[Floats, Integers]:
     n_parts = min(values.size // LEAST_IN_PART, TREND_PARTS)
     stops = np.linspace(0, values.size, n_parts + 1)[1:].astype(np.int64)
     parts = np.split(values, stops[:-1])
-    return np.array([percentiles(part, (LEVEL_PCT,))[0] + 0.0 for part in parts]), stops
+    return np.array([np.percentile(part, LEVEL_PCT) + 0.0 for part in parts]), stops
 
 
 def _jump(

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +14,6 @@ from reportgen.facts.distributions import (
     box_of,
     jensen_shannon,
     pct_histogram,
-    percentiles,
 )
 
 
@@ -74,28 +71,6 @@ def test_the_distance_is_scipys(one: np.ndarray, other: np.ndarray) -> None:
     assert float(jensen_shannon(one, other)) == pytest.approx(
         float(jensenshannon(one, other)), abs=3e-8
     )
-
-
-def test_percentiles_are_numpys_linear_ones() -> None:
-    values = np.arange(500, dtype=np.float64)
-
-    # 0.95 * 499 with the rounding that AWS's numbers carry as well.
-    assert percentiles(values, (95,)).tolist() == [474.04999999999995]
-
-
-@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.floats(0, 100))
-def test_a_percentile_lies_where_exact_fractions_put_it(values: list[float], point_pct: float):
-    ordered = [Fraction(value) for value in sorted(values)]
-    place = Fraction(point_pct) / 100 * (len(ordered) - 1)
-    below = min(int(place), len(ordered) - 1)
-    above = min(below + 1, len(ordered) - 1)
-    expected = float(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
-
-    (found,) = percentiles(np.array(values), (point_pct,))
-
-    # The place itself is rounded to a double: between neighbours far apart that moves the value.
-    reach = float(ordered[-1] - ordered[0])
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * (1 + reach))
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from reportgen.arrays import Floats, Mask
-from reportgen.facts.distributions import box_of, percentiles
+from reportgen.facts.distributions import box_of
 from reportgen.facts.usage import Samples
 from reportgen.rules.aws.details import Found, Violations
 from reportgen.rules.kit import patience, percentage, window
@@ -73,7 +73,7 @@ def _of_gpu(gpu: str, samples: Samples, params: Params) -> Found | None:
     entry = {
         "increase": float(increases[rows[-1]]),
         "gpu_max": float(history.max()),
-        "p05": float(percentiles(history, (5,))[0]),
+        "p05": float(np.percentile(history, 5)),
         **asdict(box_of(history)),
     }
     return samples.time_ns[rows], {gpu: entry}

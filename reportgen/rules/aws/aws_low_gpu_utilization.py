@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from reportgen.facts.distributions import box_of, percentiles
+from reportgen.facts.distributions import box_of
 from reportgen.facts.samples import minutes_of, window_percentiles
 from reportgen.facts.usage import IDLE_BELOW_PCT, PERCENT_DIGITS, Samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
@@ -49,6 +49,6 @@ def _of_gpu(gpu: str, series: Samples, params: Params) -> Found | None:
     if not is_found.any():
         return None
     history = values[: stops[is_found][-1]]
-    last_p95, last_p5 = percentiles(history[-params.window :], (95, 5)).tolist()
+    last_p95, last_p5 = np.percentile(history[-params.window :], (95, 5)).tolist()
     peaks = {"gpu_max": float(history.max()), "gpu_95": last_p95, "gpu_5": last_p5}
     return minutes.start_ns[is_judged][is_found], {gpu: {**peaks, **asdict(box_of(history))}}

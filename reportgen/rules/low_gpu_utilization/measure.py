@@ -11,7 +11,6 @@ from reportgen.arrays import Floats
 from reportgen.facts import samples, usage
 from reportgen.facts.between_steps import drives_several_gpus
 from reportgen.facts.contrast import Contrast, contrast_of
-from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.intervals import Union, union_of
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.rules.aws.aws_low_gpu_utilization import Params, violations_of
@@ -84,7 +83,7 @@ class GpuUtilization:
     verdict: UseVerdict = col()
     mean_pct: float = col("%", digits=2)
     p5_pct: float = col("%", digits=2)
-    p95_pct: float = derived(lambda gpu: gpu.box.p95, "%", digits=2)
+    p95_pct: float = col("%", digits=2)
     max_pct: float = col("%", digits=2)
     reached_pct: float
     work_mean_pct: float = col("%", digits=2)
@@ -92,7 +91,6 @@ class GpuUtilization:
     work_p95_pct: float = col("%", digits=2)
     work_idle_pct: float = derived(lambda gpu: 100 * gpu.idle_ratio, "%", digits=2)
     n_samples: int = col(name="samples")
-    box: Box
     idle_ratio: float
     rested_ratio: float
     short_ratio: float
@@ -184,15 +182,16 @@ def _measure_gpu(
     working = values[work]
     is_idle = working < idle_below
     hot = usage.is_host_hot(part.system)[series.is_there][work][is_idle]
-    work_p5, usual, work_p95 = percentiles(working, (5, USUAL_PERCENTILE, 95)).tolist()
+    p5, p95 = np.percentile(values, (5, 95)).tolist()
+    work_p5, usual, work_p95 = np.percentile(working, (5, USUAL_PERCENTILE, 95)).tolist()
     return GpuUtilization(
         node=part.node,
         gpu=gpu,
         verdict=_verdict(part.system, values, working, params),
         n_samples=values.size,
-        box=box_of(values),
         mean_pct=float(values.mean()),
-        p5_pct=float(percentiles(values, (5,))[0]),
+        p5_pct=p5,
+        p95_pct=p95,
         max_pct=float(values.max()),
         reached_pct=usage.reached_pct(values),
         work_mean_pct=float(working.mean()),
@@ -220,7 +219,7 @@ def _verdict(system: SystemTable, values: Floats, working: Floats, params: Param
     is_enough = values.size > usage.enough_samples(params.patience, system)
     if not is_enough or working.size < usage.LEAST_LONG:
         return UseVerdict.NOT_JUDGED
-    p95, p5 = np.round(percentiles(working, (95, 5)), usage.PERCENT_DIGITS)
+    p95, p5 = np.round(np.percentile(working, (95, 5)), usage.PERCENT_DIGITS)
     is_idle = working < params.threshold_p5
     n_rests = np.count_nonzero(np.diff(is_idle, prepend=False) & is_idle)
     if p95 < params.threshold_p95:

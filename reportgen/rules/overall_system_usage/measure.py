@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen.arrays import Counts, Floats
 from reportgen.facts import samples
-from reportgen.facts.distributions import pct_histogram, percentiles
+from reportgen.facts.distributions import pct_histogram
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.usage import cores_mean_pct, while_at_work
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
@@ -174,7 +174,7 @@ def _lines(part: NodeProfile, columns: Iterable[tuple[str, Floats]]) -> tuple[Li
 def _statistics(values: Floats) -> dict[str, float]:
     present = samples.present_values(values)
     points = STATISTICS | {"p5": 5.0}
-    levels = percentiles(present, tuple(points.values())).tolist()
+    levels = np.percentile(present, tuple(points.values())).tolist()
     return dict(zip(points, levels, strict=True)) | {"mean": float(present.mean())}
 
 
