@@ -39,14 +39,13 @@ class WorkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowContents:
-    """Number and lengths of some windows and others, and the time of each function in them.
+    """Number and lengths of some windows, lengths of others, and each function's time in them.
 
     ``usual_ns`` is how long the slow windows would have lasted as usual. ``WorkKind.UNSEEN`` is the
     time in which no recorded function ran. ``merge`` adds up the contents of several workers.
     """
 
     n_slow: int = merged(sum, default=0)
-    n_normal: int = merged(sum, default=0)
     slow_ns: int = merged(sum, default=0)
     normal_ns: int = merged(sum, default=0)
     usual_ns: int = merged(sum, default=0)
@@ -59,7 +58,6 @@ class Difference:
     """One function in slow windows and in the others, in ns a window.
 
     Attributes:
-        of_slow_ratio: how much of the slow windows it filled.
         excess_ratio: how much of their extra time it took; negative when it took less than usual.
         evidence_ratio: the same beyond what something that always runs at its usual rate would
             have taken: 0 for a background thread, 1 for what filled all of the extra time.
@@ -69,7 +67,6 @@ class Difference:
     work: WorkKind
     slow_ns: float
     normal_ns: float
-    of_slow_ratio: float
     excess_ratio: float
     evidence_ratio: float
 
@@ -92,7 +89,6 @@ def differences_of(contents: WindowContents) -> list[Difference]:
                 work=work,
                 slow_ns=slow_ns / contents.n_slow,
                 normal_ns=rate * contents.usual_ns / contents.n_slow,
-                of_slow_ratio=slow_ns / contents.slow_ns,
                 excess_ratio=excess,
                 evidence_ratio=0.0 if rate > ALWAYS_THERE_RATIO else (excess - rate) / (1 - rate),
             )
@@ -117,7 +113,6 @@ def window_contents(
     found.append((("no recorded function", WorkKind.UNSEEN), [all_ns - ns for all_ns, ns in whole]))
     return WindowContents(
         n_slow=slow.start_ns.size,
-        n_normal=normal.start_ns.size,
         slow_ns=slow.length_ns,
         normal_ns=normal.length_ns,
         usual_ns=round(usual_ns),

@@ -124,14 +124,6 @@ def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
     return _covered_until(union, before, high_ns) - _covered_until(union, before, low_ns)
 
 
-def covered_ns(
-    start_ns: Instants, end_ns: Instants, first_ns: Instants | int, last_ns: Instants | int
-) -> int:
-    """Return how much of disjoint windows, (m,) ends or those of one, some intervals cover."""
-    union = union_of(start_ns, end_ns)
-    return int(covered_each(union, np.atleast_1d(first_ns), np.atleast_1d(last_ns)).sum())
-
-
 def _covered_until(union: Union, before: Instants, at_ns: Instants) -> Instants:
     """Return (m,) the length of the part of a union before each of (m,) instants.
 

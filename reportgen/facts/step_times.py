@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reportgen.arrays import Floats, Integers
-from reportgen.facts.intervals import covered_each, union_of
-from reportgen.facts.loader import loader_rows, loading_of
+from reportgen.facts.intervals import covered_each
+from reportgen.facts.loader import loader_rows, worker_waits
 from reportgen.facts.steps import PhaseSteps, steps_of
 from reportgen.facts.trend import AGREEMENT_FROM, trend_of
 from reportgen.merging import rows_by_code
@@ -55,19 +55,14 @@ def step_times_of(spans: SpanTable) -> tuple[StepTimes, ...]:
 
 
 def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
-    rows = loader_rows(spans)
-    waits = loading_of(spans)
+    is_set_up = loader_rows(spans).initialize
     for steps in steps_of(spans):
-        worker = waits.workers.index(steps.worker)
-        of_worker = waits.where(waits.worker == worker)
-        set_up_ns = spans.start_ns[rows.initialize & (spans.worker == worker)]
-        waited = union_of(of_worker.start_ns, of_worker.end_ns)
+        set_up_ns = spans.start_ns[is_set_up & (spans.worker == spans.workers.index(steps.worker))]
+        waits, between_ns = worker_waits(spans, steps.worker), steps.next_ns - steps.end_ns
         yield StepTimes(
             steps=steps,
-            own_ns=steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns),
-            rest_ns=steps.next_ns
-            - steps.end_ns
-            - covered_each(waited, steps.end_ns, steps.next_ns),
+            own_ns=steps.duration_ns - covered_each(waits, steps.start_ns, steps.end_ns),
+            rest_ns=between_ns - covered_each(waits, steps.end_ns, steps.next_ns),
             stretch=np.searchsorted(np.sort(set_up_ns), steps.start_ns, side="right"),
         )
 

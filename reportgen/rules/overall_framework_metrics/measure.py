@@ -225,12 +225,9 @@ def _lost_ns(part: NodeProfile) -> int:
     gone = unrecorded_of(part.system, part.spans)
     steps = part.spans.steps()
     return sum(
-        intervals.covered_ns(
-            gone.start_ns,
-            gone.end_ns,
-            int(steps.start_ns[rows].min()),
-            int(steps.end_ns[rows].max()),
-        )
+        intervals.clip(
+            gone, int(steps.start_ns[rows].min()), int(steps.end_ns[rows].max())
+        ).length_ns
         for _, rows in rows_by_code(steps.worker)
     )
 
