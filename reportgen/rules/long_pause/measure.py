@@ -124,26 +124,14 @@ class NodePauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Worker:
-    """One worker: steps of its largest phase, pauses, what was different then, when it is recorded.
+    """What was found of one worker, and when it was recorded.
 
     ``is_partial`` says whether steps are known to have run that were not recorded.
     """
 
-    n_steps: int
-    pauses: tuple[Pause, ...]
-    meanwhile: Contrast
+    found: NodePauses
     recorded: Union
     is_partial: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Devices:
-    """The GPUs of a node, or its cores, from first work to last; ``busy`` is when all GPUs are."""
-
-    n_ticks: int
-    busy: Union
-    pauses: tuple[Pause, ...]
-    meanwhile: Contrast
 
 
 def measure_node(part: NodeProfile, *, least_steps: int) -> NodePauses:
@@ -152,25 +140,14 @@ def measure_node(part: NodeProfile, *, least_steps: int) -> NodePauses:
     groups = groupby(every, key=lambda slow: slow.times.steps.worker)
     workers = [_of_worker(part, tuple(phases), least_steps) for _, phases in groups]
     bound_ns = 0 if part.recorded is None else part.recorded.clock_bound_ns
-    devices = None if bound_ns is None else _of_devices(part, workers, bound_ns)
-    n_gpus = len(part.system.names(SeriesKind.GPU_UTILIZATION))
-    looked_at = (part.node,) if devices else ()
-    found = [(worker.pauses, worker.meanwhile) for worker in workers]
-    found += [(devices.pauses, devices.meanwhile)] if devices else []
-    return NodePauses(
+    devices = NodePauses() if bound_ns is None else _of_devices(part, workers, bound_ns)
+    node = NodePauses(
         loop=loop_of(part.spans),
-        n_workers=len(workers),
-        longest=max((worker.n_steps for worker in workers), default=0),
         n_ticks=part.system.n_ticks,
-        n_gpus=n_gpus,
-        n_samples=devices.n_ticks if devices else 0,
-        busy=((part.node, devices.busy),) if devices else (),
-        gpu_nodes=looked_at if n_gpus else (),
-        core_nodes=() if n_gpus else looked_at,
+        n_gpus=len(part.system.names(SeriesKind.GPU_UTILIZATION)),
         n_unaligned=int(bound_ns is None),
-        pauses=kit.concat(pauses for pauses, _ in found),
-        meanwhile=tuple(meanwhile for pauses, meanwhile in found if pauses),
     )
+    return kit.merge([node, *(worker.found for worker in workers), devices])
 
 
 # Workers with steps
@@ -198,9 +175,12 @@ def _of_worker(part: NodeProfile, phases: Sequence[SlowSteps], least_steps: int)
     is_none |= is_between & _at_work(part.system, windows, ordinary)
     pauses = tuple(pause for pause, is_out in zip(pauses, is_none, strict=True) if not is_out)
     return _Worker(
-        n_steps=main.n_steps,
-        pauses=pauses,
-        meanwhile=_meanwhile(part, pauses, ordinary, worker=main.worker),
+        found=NodePauses(
+            n_workers=1,
+            longest=main.n_steps,
+            pauses=pauses,
+            meanwhile=_meanwhile(part, pauses, ordinary, worker=main.worker),
+        ),
         recorded=minus(span, main.skipped),
         is_partial=main.skipped.length_ns > 0 or int(main.number[0]) > WARM_UP_STEPS,
     )
@@ -234,12 +214,14 @@ def _windows(pauses: Sequence[Pause]) -> Union:
 
 def _meanwhile(
     part: NodeProfile, pauses: Sequence[Pause], ordinary: Union, *, worker: str = ""
-) -> Contrast:
-    """Return what was different in pauses; a sample at the end of one is one of work."""
+) -> tuple[Contrast, ...]:
+    """Return what was different in pauses, if any; a sample at the end of one is one of work."""
+    if not pauses:
+        return ()
     windows = _windows(pauses)
     windows = Union(start_ns=windows.start_ns, end_ns=windows.end_ns - 1)
     usual_ns = float(sum(pause.usual_ns for pause in pauses))
-    return contrast_of(part, windows, ordinary, worker=worker, usual_ns=usual_ns)
+    return (contrast_of(part, windows, ordinary, worker=worker, usual_ns=usual_ns),)
 
 
 def _at_work(system: SystemTable, windows: Union, ordinary: Union) -> Mask:
@@ -268,20 +250,20 @@ def _at_work(system: SystemTable, windows: Union, ordinary: Union) -> Mask:
 # GPUs, or cores, where no steps were recorded
 
 
-def _of_devices(part: NodeProfile, workers: Sequence[_Worker], bound_ns: int) -> _Devices | None:
+def _of_devices(part: NodeProfile, workers: Sequence[_Worker], bound_ns: int) -> NodePauses:
     """Return when the GPUs of a node paused, or the cores of one without a GPU.
 
     Where all steps were recorded, they tell of each pause themselves; else pauses lie outside of
     the recorded ones. None is shorter than the clocks of the nodes may differ.
 
-    Edge cases: ``None`` where no device is ever used.
+    Edge cases: an empty one where no device is ever used.
     """
     system = part.system
     is_busy, is_known = at_work(system)
     busy, begun = np.flatnonzero(is_busy), begun_rows(system, is_busy)
     busy = busy[busy >= begun[0]] if begun.size else busy
     if not busy.size:
-        return None
+        return NodePauses()
     length_ns, _ = tick_lengths_ns(system)
     start_ns, end_ns = system.tick_ns, system.tick_ns + length_ns
     n_there, n_idle, n_full = _counts_at_work(system)
@@ -301,9 +283,12 @@ def _of_devices(part: NodeProfile, workers: Sequence[_Worker], bound_ns: int) ->
         and pause.length_ns > bound_ns
         and 2 * clip(recorded, pause.start_ns, pause.end_ns).length_ns < pause.length_ns
     )
-    return _Devices(
-        n_ticks=int(busy[-1] - busy[0]) + 1,
-        busy=union_of(start_ns[is_full], end_ns[is_full]),
+    has_gpus = bool(system.names(SeriesKind.GPU_UTILIZATION))
+    return NodePauses(
+        n_samples=int(busy[-1] - busy[0]) + 1,
+        busy=((part.node, union_of(start_ns[is_full], end_ns[is_full])),),
+        gpu_nodes=(part.node,) if has_gpus else (),
+        core_nodes=() if has_gpus else (part.node,),
         pauses=pauses,
         meanwhile=_meanwhile(part, pauses, work),
     )
