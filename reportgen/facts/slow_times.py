@@ -84,6 +84,17 @@ class SlowTimes:
         return is_waiting(waits, edges, usual, node=at, is_between=is_between, extra_ns=extra_ns)
 
 
+def leading(every: Sequence[SlowTimes]) -> SlowTimes:
+    """Return the costliest of at least one, or the time between steps that it waits for."""
+
+    def cost(item: SlowTimes) -> tuple[float, str]:
+        return item.cost_ratio, item.worker
+
+    worst = max(every, key=cost)
+    awaited = (item for item in every if item.is_between and worst.passes_in(item))
+    return max(awaited, key=cost, default=worst)
+
+
 def slow_times_of(
     part: NodeProfile,
     slow: SlowSteps,

@@ -169,15 +169,15 @@ class _RateRow:
     outside: float | None = kit.derived(lambda row: row[3].outside, "bytes/s", digits=1)
 
 
-def exhibits_of(
-    contents: Sequence[tuple[str, WindowContents]], contrasts: Sequence[tuple[str, Contrast]]
-) -> Iterator[Exhibit]:
+def exhibits_of(contrasts: Sequence[tuple[str, Contrast]]) -> Iterator[Exhibit]:
     """Yield the tables of functions and of loads; each row names in ``of`` which windows it is of.
 
     Nothing where nothing was recorded.
     """
     functions = [
-        (of, difference) for of, found in contents for difference in _largest(differences_of(found))
+        (of, difference)
+        for of, found in contrasts
+        for difference in _largest(differences_of(found.contents))
     ]
     if functions:
         yield kit.table(

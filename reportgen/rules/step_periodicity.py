@@ -13,11 +13,11 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Integers, Mask
 from reportgen.facts import usage
-from reportgen.facts.contrast import Gauge, WorkKind
+from reportgen.facts.contrast import Contrast, Gauge, WorkKind
 from reportgen.facts.intervals import Union, overlaps_any
 from reportgen.facts.loader import NodeWaits, long_waits_of, num_workers_of
 from reportgen.facts.slow_steps import Recurrence, SlowSteps, slow_steps_of
-from reportgen.facts.slow_times import SlowTimes, slow_times_of
+from reportgen.facts.slow_times import SlowTimes, leading, slow_times_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, steps_of
 from reportgen.profile import NodeProfile, SystemTable
@@ -287,23 +287,11 @@ def group_periods(periods: Sequence[Period]) -> list[Shared]:
             groups.append(same := [])
         same.append(period)
     found = [
-        (leading := _leading(members), *(item for item in members if item is not leading))
+        tuple(sorted(members, key=lambda item: item.times is not main))
         for members in groups
+        for main in [leading([item.times for item in members])]
     ]
     return sorted(found, key=lambda group: (-group[0].times.cost_ratio, group[0].period_steps))
-
-
-def _leading(members: Sequence[Period]) -> Period:
-    """Return the costliest of them, or the one that it waits for."""
-    worst = max(members, key=_cost)
-    awaited = (
-        item for item in members if item.times.is_between and worst.times.passes_in(item.times)
-    )
-    return max(awaited, key=_cost, default=worst)
-
-
-def _cost(item: Period) -> tuple[float, str]:
-    return item.times.cost_ratio, item.worker
 
 
 def _is_same(one: Period, other: Period) -> bool:
@@ -335,7 +323,7 @@ def _metrics(costly: Sequence[Shared]) -> dict[str, float | int | None]:
 def _finding(group: Shared, params: Params, waits: Sequence[NodeWaits]) -> results.Finding:
     main, times = group[0], group[0].times
     is_late = times.is_waiting(waits)
-    hint = contrast.function_hint(kit.merge([period.times.contrast.contents for period in group]))
+    hint = contrast.function_hint(_contrast(group).contents)
     by_loader = hint is not None and hint.work is WorkKind.LOADER
     nth = ordinal(round(main.period_steps))
     is_loading = main.is_set_up and not times.is_between
@@ -374,6 +362,12 @@ def _finding(group: Shared, params: Params, waits: Sequence[NodeWaits]) -> resul
     )
 
 
+def _contrast(group: Shared) -> Contrast:
+    """Return the load of the first node, and the functions of all workers."""
+    contents = kit.merge([period.times.contrast.contents for period in group])
+    return replace(group[0].times.contrast, contents=contents)
+
+
 def _rhythm(group: Shared) -> str:
     main = group[0]
     numbers = [str(step) for step in main.times.numbers[: MOST_NUMBERS + 1]]
@@ -404,13 +398,7 @@ def _exhibits(groups: Sequence[Shared], costly: Sequence[Shared]) -> Iterator[Ex
                 cost little are only in this table.""",
         )
     if costly:
-        merged = [
-            (group[0].label, kit.merge([period.times.contrast.contents for period in group]))
-            for group in costly
-        ]
-        yield from contrast.exhibits_of(
-            merged, [(group[0].label, group[0].times.contrast) for group in costly]
-        )
+        yield from contrast.exhibits_of([(group[0].label, _contrast(group)) for group in costly])
         yield kit.intervals(
             [item for group in costly for member in group for item in _intervals(member)],
             title="When steps were regularly slow",

@@ -348,12 +348,8 @@ def _exhibits(pauses: Sequence[JobPause], meanwhile: Sequence[Contrast]) -> Iter
         role=Role.WARNING,
     )
     places = {(pause.node, pause.worker) for pause in every}
-    shown = [
-        (found.worker or found.node, found)
-        for found in meanwhile
-        if (found.node, found.worker) in places
-    ]
-    yield from contrast.exhibits_of([(of, found.contents) for of, found in shown], shown)
+    shown = [found for found in meanwhile if (found.node, found.worker) in places]
+    yield from contrast.exhibits_of([(found.worker or found.node, found) for found in shown])
 
 
 _LANE = TimelineTrack(kind=Track.LANE, title="Long pauses", role=Role.WARNING)

@@ -13,6 +13,7 @@ from reportgen.facts.contrast import WorkKind
 from reportgen.facts.intervals import Union, clip, overlap_ns
 from reportgen.facts.loader import MOSTLY_RATIO
 from reportgen.facts.slow_steps import HANDFUL, LONGER_RATIO, SLOW_FROM_RATIO
+from reportgen.facts.slow_times import leading
 from reportgen.facts.step_times import N_BLOCKS, Slowdown
 from reportgen.results import Finding, Place, TimelineTrack, Track
 from reportgen.rules import contrast, kit
@@ -183,9 +184,7 @@ def _random(job: NodeSteps) -> Finding | None:
     ]
     if not costly:
         return None
-    worst = max(costly, key=lambda slow: (slow.cost_ratio, slow.worker))
-    awaited = [slow for slow in costly if slow.is_between and worst.passes_in(slow)]
-    worst = max(awaited, key=lambda slow: slow.cost_ratio, default=worst)
+    worst = leading(costly)
     is_late = worst.is_waiting(job.waits)
     hint = contrast.function_hint(worst.contrast.contents)
     # Waits for batches are left out of this time already.
