@@ -13,7 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 from reportgen.profile import NodeProfile, SystemTable
 from reportgen.results import Cause, Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules import step_outlier
-from reportgen.rules.long_pause import RULE, Params
+from reportgen.rules.long_pause import RULE
+from reportgen.rules.long_pause.measure import Params
 from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, rows_of
 from tests.rules.samples import only, run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.contrast import Contrast
 from reportgen.facts.intervals import Union, covered_each
-from reportgen.profile import NodeProfile
 from reportgen.results import (
     Exhibit,
     ExhibitKind,
@@ -25,7 +24,7 @@ from reportgen.results import (
 )
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.long_pause.measure import NodePauses, Pause, measure_node
+from reportgen.rules.long_pause.measure import NodePauses, Params, Pause, measure
 from reportgen.text import join_names, write
 from reportgen.units import NS_PER_MINUTE, seconds
 
@@ -99,35 +98,6 @@ HELD_UP = " Meanwhile the other GPUs were busy, as those are that wait in a coll
 ALONE = " The other training processes went on."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Least cost of a pause, and least evidence of a rhythm; AWS has no such rule."""
-
-    threshold_pct: float = kit.percentage(
-        100 * kit.CHEAP_RATIO,
-        "pauses that cost this share of the loop or more are a warning",
-        source="checkpoints and evaluations of a healthy job usually stay below",
-    )
-    min_share_pct: float = kit.percentage(
-        0.5,
-        "pauses that cost this share of the loop or more are reported",
-        source="what costs less is not worth a change of the script",
-    )
-    min_steps: int = kit.count(
-        20,
-        "a phase is judged once a worker has this many of its steps",
-        unit="steps",
-        source="with fewer steps their rhythm is unknown",
-        minimum=4,
-    )
-    min_samples: int = kit.count(
-        100,
-        "a job without steps is judged once a node has this many samples of work",
-        source="with fewer samples what is usual is unknown",
-        minimum=2,
-    )
-
-
 @kit.row
 class JobPause:
     """The same pause in one worker or in several."""
@@ -179,11 +149,6 @@ def _overlap(one: Pause, other: Pause) -> bool:
 def _is_same_step(one: Pause, other: Pause) -> bool:
     """Return whether two workers pause at the same step, whatever the clocks of their nodes say."""
     return one.step is not None and (one.phase, one.step) == (other.phase, other.step)
-
-
-def measure(part: NodeProfile, params: Params) -> NodePauses:
-    """Measure the workers of a node, or its devices where no steps were recorded."""
-    return measure_node(part, least_steps=params.min_steps)
 
 
 def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:

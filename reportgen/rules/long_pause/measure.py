@@ -46,6 +46,35 @@ LEAST_RUNS = 10
 """With fewer idle stretches than this their tail is unknown."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Least cost of a pause, and least evidence of a rhythm; AWS has no such rule."""
+
+    threshold_pct: float = kit.percentage(
+        100 * kit.CHEAP_RATIO,
+        "pauses that cost this share of the loop or more are a warning",
+        source="checkpoints and evaluations of a healthy job usually stay below",
+    )
+    min_share_pct: float = kit.percentage(
+        0.5,
+        "pauses that cost this share of the loop or more are reported",
+        source="what costs less is not worth a change of the script",
+    )
+    min_steps: int = kit.count(
+        20,
+        "a phase is judged once a worker has this many of its steps",
+        unit="steps",
+        source="with fewer steps their rhythm is unknown",
+        minimum=4,
+    )
+    min_samples: int = kit.count(
+        100,
+        "a job without steps is judged once a node has this many samples of work",
+        source="with fewer samples what is usual is unknown",
+        minimum=2,
+    )
+
+
 def _name(pause: Pause) -> str:
     if pause.step is None:
         return "pause"
@@ -134,11 +163,11 @@ class _Worker:
     is_partial: bool
 
 
-def measure_node(part: NodeProfile, *, least_steps: int) -> NodePauses:
+def measure(part: NodeProfile, params: Params) -> NodePauses:
     """Measure the workers of a node, and its devices where steps were not recorded."""
     every = [slow_steps_of(times) for times in step_times_of(part.spans)]
     groups = groupby(every, key=lambda slow: slow.times.steps.worker)
-    workers = [_of_worker(part, tuple(phases), least_steps) for _, phases in groups]
+    workers = [_of_worker(part, tuple(phases), params.min_steps) for _, phases in groups]
     bound_ns = 0 if part.recorded is None else part.recorded.clock_bound_ns
     devices = NodePauses() if bound_ns is None else _of_devices(part, workers, bound_ns)
     node = NodePauses(
