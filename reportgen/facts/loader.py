@@ -287,9 +287,6 @@ def cycles_without_waits_ns(spans: SpanTable) -> list[Integers]:
     return found
 
 
-Edges = tuple[Instants, Instants]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeWaits:
     """When workers of a node wait for data, and when the (n,) steps of one of them begin."""
@@ -312,7 +309,7 @@ def long_waits_of(part: NodeProfile) -> NodeWaits:
     )
 
 
-def _waits_seen_from(begins_ns: Instants, every: Sequence[NodeWaits]) -> Union:
+def waits_seen_from(begins_ns: Instants, every: Sequence[NodeWaits]) -> Union:
     """Return the waits of all nodes by the clock of the one whose (n,) steps start at these times.
 
     Where steps of nodes never get a cycle apart for long, they go together.
@@ -328,35 +325,6 @@ def _waits_seen_from(begins_ns: Instants, every: Sequence[NodeWaits]) -> Union:
         waits = item.waits
         found.append(Union(start_ns=waits.start_ns - late_ns, end_ns=waits.end_ns - late_ns))
     return join(found)
-
-
-def is_waiting(
-    every: Sequence[NodeWaits],
-    slow: Edges,
-    usual: Edges,
-    *,
-    node: str,
-    is_between: bool,
-    extra_ns: float,
-) -> bool:
-    """Return whether some worker waits for data in most of the time by which a node is slow.
-
-    Steps of the others last until its batch is there, or what is behind them: there they wait
-    while it runs its step, so that its wait lies in theirs. ``usual`` cycles are no reason.
-    """
-    begins_ns = next((item.start_ns for item in every if item.node == node), NOTHING.start_ns)
-    waits = _waits_seen_from(begins_ns, every)
-    if is_between and begins_ns.size:
-        slow, usual = ((_step_start_ns(begins_ns, edges[0]), edges[1]) for edges in (slow, usual))
-    usual_ns = float(np.median(covered_each(waits, *usual))) if usual[0].size else 0.0
-    waited_ns = np.maximum(covered_each(waits, *slow) - usual_ns, 0)
-    return bool(waited_ns.sum() >= MOSTLY_RATIO * extra_ns > 0)
-
-
-def _step_start_ns(start_ns: Instants, at_ns: Instants) -> Instants:
-    """Return (n,) when the last step before each instant began, itself where there is none."""
-    last = np.searchsorted(start_ns, at_ns, side="right") - 1
-    return np.where(last >= 0, start_ns[np.maximum(last, 0)], at_ns)
 
 
 def opens_epoch(spans: SpanTable) -> Integers:

@@ -10,8 +10,8 @@ import numpy as np
 from reportgen.arrays import Integers, Mask
 from reportgen.facts import usage
 from reportgen.facts.contrast import Contrast, contrast_of
-from reportgen.facts.intervals import Union, overlap_ns
-from reportgen.facts.loader import MOSTLY_RATIO, NodeWaits, are_waits_known, is_waiting
+from reportgen.facts.intervals import NOTHING, Union, covered_each, overlap_ns
+from reportgen.facts.loader import MOSTLY_RATIO, NodeWaits, are_waits_known, waits_seen_from
 from reportgen.facts.slow_steps import Events, SlowSteps
 from reportgen.facts.steps import phase_word
 from reportgen.profile import NodeProfile
@@ -76,12 +76,25 @@ class SlowTimes:
         shared_ns = overlap_ns(self.windows, other.windows)
         return bool(shared_ns >= MOSTLY_RATIO * self.windows.length_ns)
 
-    def is_waiting(self, waits: Sequence[NodeWaits]) -> bool:
-        """Return whether some worker waits for data during most of this time."""
-        edges, usual = ((some.start_ns, some.end_ns) for some in (self.windows, self.others))
+    def is_waiting(self, every: Sequence[NodeWaits]) -> bool:
+        """Return whether some worker waits for data in most of the time by which these are longer.
+
+        Steps of the others last until its batch is there, or what is behind them: there they wait
+        while it runs its step, so that its wait lies in theirs. Usual times are no reason.
+        """
+        begins_ns = next(
+            (item.start_ns for item in every if item.node == self.node), NOTHING.start_ns
+        )
+        waits = waits_seen_from(begins_ns, every)
+
+        def waited_ns(some: Union) -> Integers:
+            n_begun = self.is_between * np.searchsorted(begins_ns, some.start_ns, side="right")
+            start_ns = np.where(n_begun > 0, np.append(0, begins_ns)[n_begun], some.start_ns)
+            return covered_each(waits, start_ns, some.end_ns)
+
+        longer_ns = np.maximum(waited_ns(self.windows) - np.median(waited_ns(self.others)), 0)
         extra_ns = self.cost_ns * len(self.numbers) / self.n_slow
-        at, is_between = self.node, self.is_between
-        return is_waiting(waits, edges, usual, node=at, is_between=is_between, extra_ns=extra_ns)
+        return bool(longer_ns.sum() >= MOSTLY_RATIO * extra_ns > 0)
 
 
 def leading(every: Sequence[SlowTimes]) -> SlowTimes:
