@@ -58,21 +58,7 @@ def exhibits_of_series(
         return item.phase != main[0].phase
 
     yield _statistics(series, batch_size)
-    yield _percentiles(
-        [
-            StepPercentiles(
-                worker=item.worker,
-                phase=item.word,
-                steps=item.n_steps,
-                p50_s=item.p50_s,
-                p95_s=item.p95_s,
-                p99_s=item.p99_s,
-                slow=item.slow.n_steps,
-            )
-            for item in (sorted(series, key=is_other) if is_few else main)
-        ],
-        sum(len(item.outliers) for item in (series if is_few else main)),
-    )
+    yield _percentiles(sorted(series, key=is_other) if is_few else main)
     yield _histogram(series)
     yield _over_time(series)
     yield from _pace_over_time(main, batch_size)
@@ -100,35 +86,31 @@ def exhibits_of_series(
 
 @kit.row
 class StepPercentiles:
-    """One training process and phase in the card "At a glance".
+    """Columns of a series in the card "At a glance"."""
 
-    ``slow`` counts the steps that are slow for their time, as the column ``slow_steps`` does.
-    """
-
-    worker: str = kit.col(name="training process")
-    phase: str = kit.col()
-    steps: int | None = kit.col()
-    p50_s: float | None = kit.col("s")
-    p95_s: float | None = kit.col("s")
-    p99_s: float | None = kit.col("s")
-    slow: int | None = kit.col(name="slow steps")
+    worker: str = kit.derived(lambda item: item.worker, name="training process")
+    phase: str = kit.derived(lambda item: item.word)
+    steps: int = kit.derived(lambda item: item.n_steps)
+    p50_s: float = kit.derived(lambda item: item.p50_s, "s")
+    p95_s: float = kit.derived(lambda item: item.p95_s, "s")
+    p99_s: float = kit.derived(lambda item: item.p99_s, "s")
+    slow: int = kit.derived(lambda item: item.slow_steps, name="slow steps")
 
 
-def _percentiles(rows: Sequence[StepPercentiles], n_outliers: int) -> Exhibit:
-    """Return the rows of few series; of many the slowest, the middle and the fastest."""
-    n_slow, n_all = (sum(getattr(row, name) or 0 for row in rows) for name in ("slow", "steps"))
+def _percentiles(series: Sequence[StepSeries]) -> Exhibit:
+    """Return few series; of many the slowest, the middle and the fastest."""
     caption = write(
         "{slow:n} slow of {all:count step} (at least 1.5 times as long as those around them).",
-        slow=n_slow,
-        all=n_all,
+        slow=sum(item.slow_steps for item in series),
+        all=sum(item.n_steps for item in series),
     )
-    if n_outliers:
+    if n_outliers := sum(len(item.outliers) for item in series):
         words = " {n:count outlier} (SageMaker's: above the mean plus a few standard deviations)."
         caption += write(words, n=n_outliers)
-    if len(rows) > kit.MOST_SHOWN:
-        caption += f""" Of {len(rows):,} training processes those with the slowest, the middle and
+    if len(series) > kit.MOST_SHOWN:
+        caption += f""" Of {len(series):,} training processes those with the slowest, the middle and
             the fastest median."""
-    shown = kit.low_middle_high(rows, lambda row: row.p50_s or 0.0)
+    shown = kit.low_middle_high(series, lambda item: item.p50_s)
     return kit.table(
         "step_percentiles", shown, StepPercentiles, title="Percentiles", caption=caption
     )
