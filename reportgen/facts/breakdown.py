@@ -109,12 +109,13 @@ def classes_of(spans: SpanTable) -> NDArray[np.int8]:
     In timelines of Horovod and of SageMaker's data-parallel library a phase is a tensor's name,
     which may well contain "cpu".
     """
-    if spans.n_spans == 0:
-        return np.empty(0, dtype=np.int8)
     by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int8)
-    is_horovod = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
+    return np.where(_is_of_exchange(spans), np.int8(SpanClass.HOROVOD), by_phase[spans.phase])
 
-    return np.where(is_horovod[spans.source], np.int8(SpanClass.HOROVOD), by_phase[spans.phase])
+
+def _is_of_exchange(spans: SpanTable) -> Mask:
+    """Return an (n,) mask of the events of writers that record communication alone."""
+    return where_word(spans.source, spans.sources, EXCHANGE_SOURCES.__contains__)
 
 
 def is_exchange_name(name: str) -> bool:
@@ -132,16 +133,12 @@ def exchanges_data(spans: SpanTable) -> Mask:
 
     They are known by their writer, their phase or their name.
     """
-    is_exchange = spans.named(is_exchange_name)
-    is_exchange |= where_word(spans.source, spans.sources, EXCHANGE_SOURCES.__contains__)
-    is_exchange |= spans.in_phases(_EXCHANGE_PHASES)
-    return is_exchange
+    is_exchange = spans.named(is_exchange_name) | spans.in_phases(_EXCHANGE_PHASES)
+    return np.asarray(is_exchange | _is_of_exchange(spans))
 
 
 def breakdown_of(spans: SpanTable) -> Breakdown:
     """Add up the durations of events of one node, which the caller has chosen."""
-    if spans.n_spans == 0:
-        return Breakdown()
     classes = classes_of(spans)
     of_class = {kind: spans.where(classes == kind) for kind in SpanClass}
     phase_ns = {
@@ -230,9 +227,8 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
     A function is a name within a phase, because a model's name appears in its forward and its
     backward events. The phases of communication are tensors: there the name alone is the function.
     """
-    is_exchange = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
     n_names = max(len(spans.names), 1)
-    place = np.where(is_exchange[spans.source], np.int64(0), spans.phase + np.int64(1))
+    place = np.where(_is_of_exchange(spans), np.int64(0), spans.phase + np.int64(1))
     found, codes = np.unique(place * n_names + spans.name, return_inverse=True)
     pairs = [(code // n_names - 1, code % n_names) for code in found.tolist()]
     n_phases = Counter(name for _, name in pairs)
