@@ -40,10 +40,10 @@ ABOUT = About(
 UNEVEN = kit.Message(
     id="BAL-1",
     cause=results.Cause.GPU_IMBALANCE,
-    title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct},
-        {pair.other_gpu} {pair.means_pct[1]:pct}""",
-    text="""Over the whole job, the mean utilization of {pair.gpu} is {pair.means_pct[0]:pct} and
-        that of {pair.other_gpu} {pair.means_pct[1]:pct}. The Jensen-Shannon distance of their
+    title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.gpu_mean_pct:pct},
+        {pair.other_gpu} {pair.other_mean_pct:pct}""",
+    text="""Over the whole job, the mean utilization of {pair.gpu} is {pair.gpu_mean_pct:pct} and
+        that of {pair.other_gpu} {pair.other_mean_pct:pct}. The Jensen-Shannon distance of their
         histograms is {measured:.2f} (threshold {threshold:g}, 0.83 at most). {affected} of GPUs
         exceeded the threshold: {places}.""",
     advice="""Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches
@@ -57,8 +57,8 @@ ONE_EACH, PERHAPS_ONE_EACH = (
 )
 UNEVEN_PROCESSES = replace(
     UNEVEN,
-    title="""GPUs are used unequally on {pair.node}: {pair.gpu} {pair.means_pct[0]:pct},
-        {pair.other_gpu} {pair.means_pct[1]:pct}""",
+    title="""GPUs are used unequally on {pair.node}: {pair.gpu} {pair.gpu_mean_pct:pct},
+        {pair.other_gpu} {pair.other_mean_pct:pct}""",
     text=f"""{UNEVEN.text} {{process}}: those that wait for another one in a collective look busy,
         so that the one that is used least holds up the others.""",
     advice="""Find out what the process of the GPU that is used least does meanwhile. Give all of
@@ -97,27 +97,33 @@ class GpuLoad:
 
 @kit.row
 class PairDistance:
-    """How far apart the histograms of two GPUs of a node are over the whole job.
+    """How far apart the histograms of two GPUs, mostly of a node, are over the whole job."""
 
-    Attributes:
-        differ_at_work: whether the job uses both throughout, and one more than the other while both
-            work: a GPU that began late or stopped is another fault.
-    """
-
-    node: str = kit.col()
-    gpu: str = kit.col()
-    other_gpu: str = kit.col()
-    distance: float = kit.col(digits=6)
-    gpu_mean_pct: float = kit.derived(lambda pair: pair.means_pct[0], "%", digits=2)
-    other_mean_pct: float = kit.derived(lambda pair: pair.means_pct[1], "%", digits=2)
+    node: str = kit.derived(lambda pair: pair.one.node)
+    gpu: str = kit.derived(lambda pair: pair.one.gpu)
+    other_gpu: str = kit.derived(lambda pair: pair.other.gpu)
+    distance: float = kit.derived(
+        lambda pair: float(jensen_shannon(pair.one.counts, pair.other.counts)), digits=6
+    )
+    gpu_mean_pct: float = kit.derived(lambda pair: pair.one.mean_pct, "%", digits=2)
+    other_mean_pct: float = kit.derived(lambda pair: pair.other.mean_pct, "%", digits=2)
     gap_pct: float = kit.derived(
-        lambda pair: max(pair.means_pct) - min(pair.means_pct),
+        lambda pair: abs(pair.gpu_mean_pct - pair.other_mean_pct),
         "points",
         name="mean_gap_pct",
         digits=2,
     )
-    means_pct: tuple[float, float]
-    differ_at_work: bool
+    one: GpuLoad
+    other: GpuLoad
+
+    @property
+    def differ_at_work(self) -> bool:
+        """Return whether the job uses both throughout, and one more than the other at work.
+
+        A GPU that began late or stopped is another fault.
+        """
+        gap_pct = abs(self.one.work_pct - self.other.work_pct)
+        return self.one.is_used and self.other.is_used and gap_pct >= GAP_FROM_PCT
 
 
 @kit.row
@@ -165,21 +171,8 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
         end_ns=ends_ns[1],
         n_workers=np.unique(part.spans.steps().worker).size,
         gpus=tuple(gpus),
-        pairs=tuple(_pair(one, other) for one, other in combinations(gpus, 2)),
+        pairs=tuple(PairDistance(one=one, other=other) for one, other in combinations(gpus, 2)),
         aws=pairs_of(part, params),
-    )
-
-
-def _pair(one: GpuLoad, other: GpuLoad) -> PairDistance:
-    return PairDistance(
-        node=one.node,
-        gpu=one.gpu,
-        other_gpu=other.gpu,
-        distance=float(jensen_shannon(one.counts, other.counts)),
-        means_pct=(one.mean_pct, other.mean_pct),
-        differ_at_work=one.is_used
-        and other.is_used
-        and abs(one.work_pct - other.work_pct) >= GAP_FROM_PCT,
     )
 
 
@@ -260,7 +253,7 @@ def _across_nodes(loads: Sequence[NodeLoad], params: Params) -> Finding | None:
     if len({gpu.node for gpu in used}) < 2:
         return None
     least, most = (of(used, key=lambda gpu: (gpu.work_pct, gpu.node)) for of in (min, max))
-    pair = _pair(least, most)
+    pair = PairDistance(one=least, other=most)
     if not pair.differ_at_work or pair.distance <= params.threshold:
         return None
     load = next(load for load in loads if load.node == least.node)
