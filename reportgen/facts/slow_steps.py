@@ -158,14 +158,14 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
         is_pause = is_free & _stand_out(edges_ns[at + 1] - edges_ns[at], cycle_ns)
         is_pause &= is_pause.sum() <= HANDFUL
         is_free_and_slow = is_free & is_slow & (excess_ns > at * SLOW_FROM_RATIO * cycle_ns)
-        is_tail = _are_tail(excess_ns[~in_rhythm], excess_ns[is_free_and_slow])
+        tail_ns = _tail_until(excess_ns[~in_rhythm], excess_ns[is_free_and_slow])
         parts.append(
             SlowPart(
                 length_ns=(times.own_ns, times.rest_ns)[at],
                 excess_ns=excess_ns,
                 is_slow=is_slow,
                 is_pause=is_pause,
-                is_random=is_free_and_slow & ~is_pause & (not is_tail),
+                is_random=is_free_and_slow & ~is_pause & (excess_ns >= tail_ns),
             )
         )
     return SlowSteps(
@@ -190,11 +190,15 @@ def _stand_out(length_ns: Integers, cycle_ns: float) -> Mask:
     return excess_ns > max(STOPS_CYCLES * cycle_ns, OVER_TAIL * tail_of(excess_ns))
 
 
-def _are_tail(excess_ns: Floats, of_slow_ns: Floats) -> bool:
-    """Return whether slow ones are the tail of lengths that scatter: many more lie just below."""
-    least_ns = of_slow_ns.min(initial=np.inf)
-    n_near = ((excess_ns > least_ns / 2) & (excess_ns < least_ns)).sum()
-    return bool(n_near >= TAIL_RATIO * of_slow_ns.size)
+def _tail_until(excess_ns: Floats, of_slow_ns: Floats) -> float:
+    """Return from which on slow ones are no more the tail of lengths that scatter.
+
+    They are its tail as long as many more lie just below them.
+    """
+    every_ns, slow_ns = np.sort(excess_ns), np.sort(of_slow_ns)
+    n_near = np.subtract(*(np.searchsorted(every_ns, slow_ns / part) for part in (1, 2)))
+    is_free = n_near < TAIL_RATIO * np.arange(slow_ns.size, 0, -1)
+    return float(slow_ns[is_free].min(initial=np.inf))
 
 
 def tail_of(values: Floats | Integers) -> float:

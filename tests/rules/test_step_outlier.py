@@ -223,6 +223,14 @@ def test_the_tail_of_lengths_that_scatter_is_no_exception(is_apart: bool) -> Non
     assert (packed is not None) is is_apart
 
 
+def test_dear_steps_are_told_beside_the_tail_of_lengths_that_scatter() -> None:
+    lengths = np.random.default_rng(8).lognormal(0.0, 0.45, 600) * 0.3
+    lengths[[*AT_RANDOM[:8]]] += 6.0
+    found = known(finding(one_after_the_other(lengths.tolist(), [0.01] * 600), "STEP-1"))
+
+    assert found.title.startswith("9 of 600 training steps are slow")  # and the longest other one
+
+
 def test_steps_in_a_rhythm_are_no_tail_of_those_that_come_at_random() -> None:
     """Those in the rhythm exceed the others by two thirds of what those at random do."""
     lengths = with_slow(600, every(20, 30), slow_s=0.5)

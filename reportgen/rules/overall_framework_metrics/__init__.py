@@ -302,8 +302,10 @@ def _share_between(job: FrameworkSums) -> Finding | None:
     whose, items = "added up over the training processes", [it for it in job.between if it.loop_ns]
     undecided = [item for item in items if not item.is_decided]
     worst = max(undecided, key=lambda item: (item.short_ratio, item.worker), default=None)
-    is_short = worst is not None and worst.short_ratio >= usage.SHORT_FROM_RATIO
-    if worst and is_short and between_pct <= OTHERS_PCT:  # the others wait inside their steps
+    least_ratio = usage.SHORT_FROM_RATIO if worst and worst.has_gpu else OTHERS_PCT / 100
+    is_short = worst is not None and worst.short_ratio > least_ratio
+    if worst and is_short and len(items) > 1 and between_pct <= OTHERS_PCT:
+        # The others wait inside their steps.
         between_pct, whose = 100 * worst.open_ratio, f"in {worst.worker}"
     if between_pct <= OTHERS_PCT:
         return None
@@ -418,17 +420,18 @@ def _straggler(job: FrameworkSums) -> Finding | None:
 def _waits_itself(found: LaggingWorker, job: FrameworkSums) -> bool:
     """Return whether a worker that is longer in its passes may wait there for another one.
 
-    A host that is ahead waits in any call. The time between the steps of others is longer by as
-    much then. Only a GPU of its own that lacks more work than theirs shows that they wait for it.
+    A host that is ahead waits in any call. The time between the steps of another one is longer by
+    as much then, and only a GPU of its own that lacks more work than that one's shows that the
+    other waits for it. Where it is so of most of several others, they wait, in one place.
     """
     between_ns = between_each_ns(job.paces)
-    longer_ns = (found.median_ns - found.usual_ns) / 2
     worker = found.pace.worker
-    return any(
-        each_ns - between_ns[worker] >= longer_ns
-        and job.unused[worker] - job.unused[other] < usage.SHORT_FROM_RATIO
-        for other, each_ns in between_ns.items()
-    )
+    least_ns = between_ns.pop(worker) + (found.median_ns - found.usual_ns) / 2
+    longer = [other for other, each_ns in between_ns.items() if each_ns >= least_ns]
+    if len(longer) > max(len(between_ns) / 2, 1):
+        return False
+    unused = job.unused
+    return any(unused[worker] - unused[other] < usage.SHORT_FROM_RATIO for other in longer)
 
 
 def _where(loop: Loop) -> Where:

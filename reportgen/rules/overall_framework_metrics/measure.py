@@ -159,7 +159,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             for unused in (usage.idlest_unused_ratio, usage.most_unused_ratio)
         )
         if not has_gpu:
-            unused_ratio = float(is_whole)
+            unused_ratio = float(is_whole or part.system.n_ticks > 0)
         copied_ns = item.copied_ns if is_unpinned else 0.0
         ratio = 1.0 if is_whole else idle.ratio if idle else None
         most_ratio = idle.at_most_ratio if idle else 1.0

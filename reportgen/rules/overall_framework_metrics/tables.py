@@ -59,9 +59,9 @@ class Between:
         is_waiting_known: whether waits for batches were recorded.
         waited_ns: for how long it waits in addition for such work of the slowest node.
         unused_ratio: how much of its time the GPU of its node that works least leaves unused from
-            first to last work, outside of waits and slow steps; of a node without GPUs all that is
-            no step, if steps are whole. ``most_unused_ratio`` is that of all, added up: no time of
-            the host costs more.
+            first to last work, outside of waits and slow steps; without GPUs 1,
+            without samples 0. ``most_unused_ratio`` is that of all, added up: no time of the host
+            costs more.
         inside_each_ns: what lies in a training step, but in no part of it that is known; in all of
             them ``inside_ns``.
     """

@@ -116,13 +116,20 @@ def test_a_host_that_is_steps_ahead_of_the_gpus_costs_at_most_what_they_leave_un
         assert known(found.estimate).share_ratio == pytest.approx(most_ratio, abs=0.01)
 
 
-def test_where_steps_were_recorded_but_not_one_wait_the_time_between_them_is_no_work() -> None:
-    """Not recorded is not zero: what lies between may be waiting."""
-    part = job(0.2, is_keras=False)
-    steps = part.spans.steps()
-    found = finding(run(RULE, replace(part, spans=steps)), "FW-1")
+@pytest.mark.parametrize(("gap_s", "is_effect"), [(0.09, False), (0.2, True)])
+@pytest.mark.parametrize("is_sampled", [True, False])
+def test_where_steps_were_recorded_but_not_one_wait_the_time_between_them_is_no_work(
+    gap_s, is_effect, is_sampled
+) -> None:
+    """Not recorded is not zero: what lies between may be waiting, or the optimizer."""
+    part = job(gap_s, is_keras=False)
+    cores = system_table({"cpu0": [50.0] * 200}) if is_sampled else part.system
+    found = finding(run(RULE, replace(part, spans=part.spans.steps(), system=cores)), "FW-1")
 
-    assert found is None or found.severity is Severity.INFO
+    told = None if found is None else (found.severity, found.cause)
+    effect = (Severity.WARNING, "host_bound")
+    reading = (Severity.INFO, "work_between_steps")
+    assert told == ((effect if is_sampled else reading) if is_effect else None)
 
 
 @pytest.mark.parametrize(("known_s", "host_ratio"), [(0.0, 0.2), (10.0, 0.15), (40.0, 0.0)])

@@ -322,6 +322,24 @@ def test_a_worker_waits_in_its_passes_while_another_one_works_between_steps(
     assert (finding(run(RULE, *parts), "STRAG-1") is not None) is is_told
 
 
+@pytest.mark.parametrize(("n_waiting", "is_told"), [(3, True), (2, True), (1, False)])
+def test_most_others_wait_in_one_place_for_the_worker_that_is_longer_in_its_passes(
+    n_waiting: int, is_told: bool
+) -> None:
+    """All GPUs are busy: those that wait in a collective, too."""
+    waiting = [(f"algo-{number}", 0.2, 0.5) for number in range(2, 2 + n_waiting)]
+    others = [(f"algo-{number}", 0.2, 0.9) for number in range(2 + n_waiting, 5)]
+    parts = [
+        replace(
+            node(synchronous({f"{name}-27": forward_s}, step_s=step_s), name=name),
+            system=system_table({"gpu0": [98.0] * 40}, interval_s=1.0),
+        )
+        for name, forward_s, step_s in [("algo-1", 0.6, 0.9), *waiting, *others]
+    ]
+
+    assert (finding(run(RULE, *parts), "STRAG-1") is not None) is is_told
+
+
 @pytest.mark.parametrize(("use_pct", "is_told"), [(90.0, False), (85.0, True)])
 def test_a_worker_may_wait_in_its_passes_for_one_of_its_own_node(
     use_pct: float, is_told: bool
