@@ -51,6 +51,8 @@ HANDFUL = 3
 TAIL_RATIO = 2.0
 """Slow ones are the tail of lengths that scatter, as of batches of unequal size, where twice as
 many lie just below them: half as far above the usual length as the least of them, or farther."""
+SURE_DEVIATIONS = 2.0
+"""What steps make up exceeds chance by two standard errors. Larger: pauses may cost more."""
 MOST_SLOW_RATIO = 0.4
 MOST_EVENTS = 500
 MOST_RHYTHMS = 3
@@ -125,13 +127,15 @@ class SlowSteps:
     Attributes:
         step, between: the steps, and the times behind them; the first steps of a phase compile,
             tune and allocate, and are none of the slow ones.
-        events: the slow cycles, waits included; ``rhythms`` are those of them that recur.
+        cycle_excess_ns: (n,) by how much each cycle, waits included, exceeds the usual one.
+        events: the slow cycles; ``rhythms`` are those of them that recur.
         in_rhythm: (n,) which cycles belong to a rhythm.
     """
 
     times: StepTimes
     step: SlowPart
     between: SlowPart
+    cycle_excess_ns: Floats
     events: Events
     rhythms: tuple[Recurrence, ...]
     in_rhythm: Mask
@@ -145,7 +149,8 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
     excess_ns, is_slow = excess_of(times.own_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
     step = excess_ns, is_slow & (place >= WARM_UP_STEPS)
     between = excess_of(times.rest_ns.astype(np.float64), least_ratio=LONGER_RATIO)
-    events = _events(*excess_of(steps.cycle_ns.astype(np.float64)))
+    cycle_excess_ns, is_slow = excess_of(steps.cycle_ns.astype(np.float64))
+    events = _events(cycle_excess_ns, is_slow)
     rhythms = _recurrences_of(times, events, (between, step))
     in_rhythm = np.zeros(steps.n_steps, dtype=bool)
     for rhythm in rhythms:
@@ -172,6 +177,7 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
         times=times,
         step=parts[0],
         between=parts[1],
+        cycle_excess_ns=cycle_excess_ns,
         events=events,
         rhythms=rhythms,
         in_rhythm=in_rhythm,
@@ -220,6 +226,29 @@ def _events(excess_ns: Floats, is_slow: Mask) -> Events:
     )
 
 
+def made_up_ns(events: Events, cycle_excess_ns: Floats) -> float:
+    """Return how much of the excess of some events the cycles right behind them make up.
+
+    A host that waited for what it had launched launches the next steps without waiting, and a loop
+    that paused finds more batches ready: those steps are shorter than usual, and nothing is lost.
+    What steps that scatter are shorter behind any other step is none of it, nor is chance.
+    """
+    n_steps = cycle_excess_ns.size
+    is_stop = cycle_excess_ns >= 0
+    is_stop[events.cycles] = is_stop[-1] = True  # behind the last step no cycle ends
+    stops, behind = np.append(np.flatnonzero(is_stop), n_steps), np.arange(1, n_steps + 1)
+    until = stops[np.searchsorted(stops, behind)]
+    sums_ns = np.append(0.0, np.cumsum(-cycle_excess_ns))
+    shorter_ns = sums_ns[until] - sums_ns[behind]
+    is_other = np.ones(n_steps, dtype=bool)
+    is_other[rows_between(events.first, until[events.last])[1]] = False
+    usual_ns, n_events = shorter_ns[is_other], events.row.size
+    made_ns = np.minimum(shorter_ns[events.last], events.excess_ns).sum()
+    if usual_ns.size:
+        made_ns -= n_events * usual_ns.mean() + SURE_DEVIATIONS * n_events**0.5 * usual_ns.std()
+    return max(float(made_ns), 0.0)
+
+
 def each_of(excess_ns: Floats, is_slow: Mask) -> Events:
     """Return slow values as events of one each."""
     rows = np.flatnonzero(is_slow)
@@ -265,7 +294,7 @@ def _recurrences_by(
     while len(known) + len(found) < MOST_RHYTHMS:
         grid = count.astype(np.float64)
         restarts = grid[_restarts(times, [*known, *found])]
-        is_further = before is not None or bool(found)
+        is_further = bool(known or found)
         whole = _surest(steps, grid, events, is_further=is_further)
         by_epoch = None
         if restarts.size:

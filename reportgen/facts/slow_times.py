@@ -12,7 +12,7 @@ from reportgen.facts import usage
 from reportgen.facts.contrast import Contrast, contrast_of
 from reportgen.facts.intervals import NOTHING, Union, covered_each, overlap_ns
 from reportgen.facts.loader import MOSTLY_RATIO, NodeWaits, are_waits_known, waits_seen_from
-from reportgen.facts.slow_steps import Events, SlowSteps
+from reportgen.facts.slow_steps import Events, SlowSteps, made_up_ns
 from reportgen.facts.steps import phase_word
 from reportgen.profile import NodeProfile
 
@@ -29,7 +29,7 @@ class SlowTimes:
         n_slow: how many there are; ``numbers`` are the steps of the ``MOST_KEPT`` costliest,
             ``windows`` is when those were slow, ``others`` some times in which they were as usual.
         usual_ns, longest_ns: how long they usually take, and the longest.
-        cost_ns: time of all above the usual.
+        cost_ns: time of all above the usual; ``made_up_ns`` of it the steps behind them take less.
         are_waits_known: whether waits for batches were recorded, and are no part of the lengths.
         most_ratio: the most that they can cost, as a share of the loop: times between steps cost
             what GPUs leave unused.
@@ -49,6 +49,7 @@ class SlowTimes:
     usual_ns: float
     longest_ns: int
     cost_ns: float
+    made_up_ns: float
     are_waits_known: bool
     most_ratio: float
     contrast: Contrast
@@ -64,9 +65,14 @@ class SlowTimes:
         return min(self.cost_ns / self.loop_ns, 1.0) if self.loop_ns else 0.0
 
     @property
+    def net_ratio(self) -> float:
+        """Return the same without what the steps behind them make up."""
+        return self.time_ratio * (1 - self.made_up_ns / self.cost_ns) if self.cost_ns else 0.0
+
+    @property
     def cost_ratio(self) -> float:
         """Return what can be saved at most, as a share of the loop, in 0-1."""
-        return min(self.time_ratio, self.most_ratio)
+        return min(self.net_ratio, self.most_ratio)
 
     def passes_in(self, other: SlowTimes) -> bool:
         """Return whether most of this time passes in another one: of two, one waits for the other.
@@ -146,6 +152,7 @@ def slow_times_of(
         usual_ns=float(np.median(length_ns[is_usual])),
         longest_ns=int(length_ns[rows].max()),
         cost_ns=float(events.excess_ns.sum()),
+        made_up_ns=made_up_ns(events, slow.cycle_excess_ns),
         are_waits_known=are_waits_known(part.spans, steps.worker),
         most_ratio=usage.most_lost_ratio(part.system, windows) if is_between else 1.0,
         contrast=contrast_of(

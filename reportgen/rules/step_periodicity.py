@@ -75,6 +75,9 @@ COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_s:s
 WHERE = {True: "in the pause before the next step", False: "within the step"}
 HIDDEN = """GPUs leave no more than {most:pct} of the time unused (added up per sample), so
     these pauses cost no more."""
+MADE_UP = "The steps behind them are shorter than usual and make up {share:pct} of it."
+TOLD_FROM_RATIO = 0.1
+"""Less is the scatter of steps. Larger: less is said of what steps make up."""
 LATE = "During most of it some training process waits for its batch."
 SET_UP = "They are the first ones behind a data loader that is set up, which fills its queue then."
 FULL = """The cores are used up for most of the time: batches of loader processes that compute there
@@ -327,10 +330,12 @@ def _finding(group: Shared, params: Params, waits: Sequence[NodeWaits]) -> resul
     by_loader = hint is not None and hint.work is WorkKind.LOADER
     nth = ordinal(round(main.period_steps))
     is_loading = main.is_set_up and not times.is_between
+    is_made_up = times.made_up_ns >= TOLD_FROM_RATIO * times.cost_ns
     parts = (
         _rhythm(group),
         write(COST, p=main, where=WHERE[times.is_between]),
-        write(HIDDEN, most=100 * times.most_ratio) if times.cost_ratio < times.time_ratio else "",
+        write(MADE_UP, share=100 * times.made_up_ns / times.cost_ns) if is_made_up else "",
+        write(HIDDEN, most=100 * times.most_ratio) if times.most_ratio < times.net_ratio else "",
         hint.text if hint else "",
         LATE if is_late and not by_loader else "",
         SET_UP if is_loading else "",
