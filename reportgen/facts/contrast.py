@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from reportgen.arrays import Floats, Integers
-from reportgen.facts.breakdown import is_function, labels_of
+from reportgen.facts.breakdown import exchanges_data, is_function, labels_of
 from reportgen.facts.intervals import Union, covered_each, overlaps_any, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import mean_of, mean_of_present, present_values, sum_of
@@ -33,6 +33,7 @@ class WorkKind(StrEnum):
 
     LOADER = "waiting for a batch"
     LOADER_START = "starting a loader"
+    EXCHANGE = "exchanging data with other workers"
     OTHER = "other"
     UNSEEN = "nothing that was recorded"
 
@@ -132,12 +133,14 @@ def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, WorkKind, Int
     rows = np.flatnonzero(np.isin(codes, kept[totals[kept] > 0]))
     loader = loader_rows(spans)
     is_wait, is_start = loader.fetch | loader.next_call, loader.initialize
+    is_exchange = exchanges_data(spans)
     waits = union_of(spans.start_ns[is_wait], spans.end_ns[is_wait])
     for code, places in rows_by_code(codes[rows]):
         called = rows[places]
         waited_ns = covered_each(waits, spans.start_ns[called], spans.end_ns[called]).sum()
         is_waiting = 2 * waited_ns > spans.duration_ns[called].sum()
-        work = WorkKind.LOADER if is_wait[called].any() or is_waiting else WorkKind.OTHER
+        work = WorkKind.EXCHANGE if is_exchange[called].all() else WorkKind.OTHER
+        work = WorkKind.LOADER if is_wait[called].any() or is_waiting else work
         yield labels[code], WorkKind.LOADER_START if is_start[called].any() else work, called
 
 
@@ -165,12 +168,16 @@ MOVED: Mapping[Gauge, tuple[SeriesKind, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """A gauge inside and outside some windows: how many ticks, and the means over them."""
+    """A gauge inside and outside some windows: how many ticks, and the means over them.
+
+    ``middle_inside`` is the median over the windows of the mean in each.
+    """
 
     n_inside: int
     n_outside: int
     inside: float | None
     outside: float | None
+    middle_inside: float | None = None
 
 
 def loads_of(system: SystemTable, windows: Union, loop_ns: tuple[int, int]) -> dict[Gauge, Load]:
@@ -190,6 +197,7 @@ def loads_of(system: SystemTable, windows: Union, loop_ns: tuple[int, int]) -> d
     }
     tick_ns = system.tick_ns
     is_inside = overlaps_any(tick_ns, tick_ns, windows.start_ns, windows.end_ns)
+    at = np.searchsorted(windows.start_ns, tick_ns[is_inside], side="right") - 1
     is_outside = (tick_ns >= loop_ns[0]) & (tick_ns <= loop_ns[1]) & ~is_inside
     return {
         gauge: Load(
@@ -197,10 +205,22 @@ def loads_of(system: SystemTable, windows: Union, loop_ns: tuple[int, int]) -> d
             n_outside=present_values(values[is_outside]).size,
             inside=mean_of_present(values[is_inside]),
             outside=mean_of_present(values[is_outside]),
+            middle_inside=_middle_of(values[is_inside], at),
         )
         for gauge, values in gauges.items()
         if not np.isnan(values).all()
     }
+
+
+def _middle_of(values: Floats, at: Integers) -> float | None:
+    """Return the median over windows of the mean of (n,) values ``at`` each; without values None.
+
+    Samples at the end of one window and the start of the next count for the latter.
+    """
+    is_known = np.isfinite(values)
+    counts = np.bincount(at[is_known])
+    sums = np.bincount(at[is_known], weights=values[is_known])
+    return float(np.median(sums[counts > 0] / counts[counts > 0])) if counts.size else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

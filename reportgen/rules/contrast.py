@@ -45,6 +45,8 @@ _ADVICE = {
         large file. Use more loader processes, let them prefetch more batches, and pin memory.""",
     WorkKind.LOADER_START: """Keep the loader's processes alive between epochs
         (persistent_workers=True).""",
+    WorkKind.EXCHANGE: """Find the training process for which the others wait {when}, and what it
+        does then.""",
     WorkKind.OTHER: """Run {function} in a separate thread, less often, or on the GPU; see what it
         does {when}.""",
 }
@@ -101,7 +103,9 @@ def _moving(found: Contrast) -> Iterator[Hint]:
     for gauge in MOVED:
         load = found.loads.get(gauge)
         inside, usual = (load.inside or 0.0, load.outside or 0.0) if load else (0.0, 0.0)
-        if inside >= max(MOVES_FROM_BYTES_PER_S, MOVES_MORE_RATIO * usual):
+        least = max(MOVES_FROM_BYTES_PER_S, MOVES_MORE_RATIO * usual)
+        # A few of these times may hold all that was moved.
+        if load and inside >= least and (load.middle_inside or 0.0) >= least:
             text = "{node}: {inside:bytes}/s {what}, otherwise {usual:bytes}/s."
             yield Hint(
                 text=write(text, node=found.node, inside=inside, what=gauge, usual=usual),

@@ -306,6 +306,14 @@ def test_what_a_node_writes_while_a_gpu_rests_is_told(resting: float, is_told: b
     assert ("save checkpoints asynchronously" in found.advice) is is_told
 
 
+def test_what_is_written_in_a_few_rests_does_not_say_why_a_gpu_rests() -> None:
+    use = ([95.0] * 16 + [0.0] * 4) * 5 + [95.0]
+    written = [1e6] * 80 + [1e6] * 16 + [5e8] * 4 + [1e6]
+    found = known(finding(run(RULE, node(gpu0=use, write=written), **SMALL), "GPU-2"))
+    assert "written to disk" not in found.text
+    assert "save checkpoints" not in found.advice
+
+
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     result = run(RULE, node(gpu0=[30.0] * 21))
 

@@ -325,17 +325,24 @@ def test_gpus_that_are_short_of_work_may_idle_after_a_pause(use_pct: float, is_t
     assert bool(found) is is_told
 
 
-def test_the_function_that_took_the_extra_time_is_named() -> None:
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        ("on_batch_end", "Run on_batch_end in a separate thread"),
+        ("NEGOTIATE_ALLREDUCE", "Find the training process for which the others wait"),
+    ],
+)
+def test_the_function_that_took_the_extra_time_is_named(function: str, advice: str) -> None:
     part = job(
         every(50, 500, 0.3),
-        inside={step: [("Callback", "on_batch_end", 0.29)] for step in range(49, 500, 50)},
+        inside={step: [("Callback", function, 0.29)] for step in range(49, 500, 50)},
     )
     result = run(RULE, part)
     found = only(result)
-    assert "on_batch_end takes 290 ms" in found.text
-    assert "on_batch_end in a separate thread" in found.advice
+    assert f"{function} takes 290 ms" in found.text
+    assert advice in found.advice
     row = rows_of(result, "functions")[0]
-    assert row["function"] == "on_batch_end"
+    assert row["function"] == function
     assert row["slow_s"] == pytest.approx(0.29, abs=1e-6)
     assert row["normal_s"] == 0.0
 
