@@ -79,10 +79,15 @@ SHORT = replace(
     text="""In their working time the GPUs that the job uses are used {measured:pct} less than they
         usually are when they work (75th percentile, or 100 % if that is below {usual_from:pct}).
         {gpu.gpu} on {gpu.node} misses most: its mean utilization is {gpu.work_mean_pct:pct}.
-        Samples alone do not show what the GPUs wait for.""",
+        {known}""",
     advice="""Record the job with reportgen record, or switch on framework profiling: steps and
         waits show which of the possible causes it is.""",
 )
+TRACE_STEPS = """Record some steps with the PyTorch profiler or Nsight Systems and make a report
+    of the trace: it shows copies, small kernels and waits for other GPUs, which events of the
+    framework do not."""
+IN_SAMPLES = "Samples alone do not show what the GPUs wait for."
+IN_EVENTS = "How much of it waits, pauses and work of the script take, other findings tell."
 BUT_FOR = ", and that in a few samples only, as while a process sets up CUDA"
 NEVER = replace(
     UNDER_USED,
@@ -177,8 +182,10 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
     if swings:
         meanwhile = [node.meanwhile for node in nodes if node.meanwhile]
         yield _swinging(swings, used, params, meanwhile)
-    if not low and not swings and not any(node.has_steps for node in nodes):
-        yield _short_of_work([gpu for gpu in used if gpu.verdict is not UseVerdict.NOT_JUDGED])
+    if not low and not swings:
+        has_steps = any(node.has_steps for node in nodes)
+        sure = [gpu for gpu in used if gpu.verdict is not UseVerdict.NOT_JUDGED]
+        yield _short_of_work(sure, has_steps=has_steps)
 
 
 def _unused(
@@ -309,7 +316,7 @@ def _swinging(
     )
 
 
-def _short_of_work(used: Sequence[GpuUtilization]) -> results.Finding | None:
+def _short_of_work(used: Sequence[GpuUtilization], *, has_steps: bool) -> results.Finding | None:
     """Return the finding on GPUs that wait for something which nothing recorded names.
 
     Others may wait for the one that misses most, and look busy meanwhile.
@@ -325,8 +332,10 @@ def _short_of_work(used: Sequence[GpuUtilization]) -> results.Finding | None:
         threshold=100 * SHORT_FROM_RATIO,
         share=worst.short_ratio,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
+        advice=TRACE_STEPS if has_steps else None,
         gpu=worst,
         usual_from=USUAL_FROM_PCT,
+        known=IN_EVENTS if has_steps else IN_SAMPLES,
     )
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.arrays import Floats
+from reportgen.arrays import Floats, Mask
 from reportgen.facts import samples, usage
 from reportgen.facts.between_steps import drives_several_gpus
 from reportgen.facts.contrast import Contrast, contrast_of
@@ -25,9 +25,12 @@ END_NS = 30 * NS_PER_S
 USUAL_PERCENTILE = 75
 """A quarter of the samples hold no wait and show the usual use. The highest ones would show how far
 a steady use scatters: by five points in samples of every second."""
-USUAL_FROM_PCT = 80.0
-"""A GPU whose usual use reaches this shows how much it is used when it does not wait. Of one whose
-does not, everything below 100 % may be waiting."""
+USUAL_FROM_PCT, RESTING_FROM_PCT = 90.0, 80.0
+"""A GPU whose usual use reaches this, or that rests between its bursts of work, shows how much it
+is used when it does not wait. Of one whose does not, all below 100 % may be waiting."""
+STEADY_FROM_RATIO = 0.15
+"""So much must be missing then: a steady use of 90 % is healthy. Chosen in the exam: healthy jobs
+leave up to a tenth unused, the least fault that shows in a steady use a sixth."""
 WHOLE_RATIO = 0.5
 """Steps that take less than half of the time in which a GPU works are a window of its loop."""
 LEAST_RESTS = 3
@@ -69,7 +72,7 @@ class GpuUtilization:
             reaches that threshold and yet works while others do.
         rested_ratio: share of the working range that its rests below ``threshold_p5`` take;
             samples at both ends of a rest count as far as they are below its usual use.
-        short_ratio: how much is missing to its usual use in its working range.
+        short_ratio: how much is missing to its usual use from its first to its last work there.
         hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
             I/O; 0 without idle samples.
         reached_pct: the utilization that more than a few samples reach (``usage.reached_pct``).
@@ -182,12 +185,14 @@ def _measure_gpu(
     working = values[work]
     is_idle = working < idle_below
     hot = usage.is_host_hot(part.system)[series.is_there][work][is_idle]
+    verdict = _verdict(part.system, values, working, params)
+    swings = verdict is UseVerdict.FLUCTUATING
     p5, p95 = np.percentile(values, (5, 95)).tolist()
     work_p5, usual, work_p95 = np.percentile(working, (5, USUAL_PERCENTILE, 95)).tolist()
     return GpuUtilization(
         node=part.node,
         gpu=gpu,
-        verdict=_verdict(part.system, values, working, params),
+        verdict=verdict,
         n_samples=values.size,
         mean_pct=float(values.mean()),
         p5_pct=p5,
@@ -199,7 +204,7 @@ def _measure_gpu(
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
         rested_ratio=_rested_ratio(working, idle_below),
-        short_ratio=1 - float(working.mean()) / (usual if usual >= USUAL_FROM_PCT else 100.0),
+        short_ratio=_short_ratio(working[~_are_edges(is_idle)], usual, swings=swings),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         start_ns=int(time_ns[work][0]),
         end_ns=int(time_ns[work][-1]),
@@ -252,6 +257,27 @@ def _work_of(
         if end - begin > max(usage.LEAST_LONG, WHOLE_RATIO * (stop - first)):
             first, stop = begin, min(end, last + 1) if ended and last >= begin else end
     return slice(first, stop) if stop > first else slice(0, size), ended
+
+
+def _are_edges(is_idle: Mask) -> Mask:
+    """Return which of (n,) samples lie before the first work or behind the last; not all of them.
+
+    Waiting for the first batch of all belongs to the start.
+    """
+    works = np.flatnonzero(~is_idle)
+    is_edge = np.zeros_like(is_idle)
+    if works.size:
+        is_edge[: works[0]] = is_edge[works[-1] + 1 :] = True
+    return is_edge
+
+
+def _short_ratio(working: Floats, usual_pct: float, *, swings: bool) -> float:
+    """Return how much is missing in (n,) samples to the usual use, or to all if that is low."""
+    mean_pct = float(working.mean())
+    if usual_pct >= (RESTING_FROM_PCT if swings else USUAL_FROM_PCT):
+        return 1 - mean_pct / usual_pct
+    unused_ratio = 1 - mean_pct / 100
+    return unused_ratio if swings or unused_ratio >= STEADY_FROM_RATIO else 0.0
 
 
 def _rested_ratio(working: Floats, idle_below: float) -> float:
