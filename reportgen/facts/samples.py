@@ -18,6 +18,8 @@ LONGEST_TICK_INTERVALS = 1.5
 """Half an interval late is jitter; from here on the next sample is missing."""
 NEIGHBOUR_TICKS = 4
 """The interval may be changed while a job runs: these ticks on both sides show it."""
+WHOLE_RATIO = 0.5
+"""Steps that take less than half of the time in which a device works are a window of its loop."""
 EDGE_AT_MOST_RATIO = 0.25
 """An idle start or end that is longer than a quarter of the job is lost time, not an edge."""
 LEAST_PAUSE_NS = 3 * NS_PER_MINUTE
@@ -164,6 +166,16 @@ def training_loop_ns(spans: SpanTable) -> tuple[int, int] | None:
     if steps.n_spans == 0:
         return None
     return int(steps.start_ns.min()), int(steps.end_ns.max())
+
+
+def is_window(loop_ns: tuple[int, int] | None, works_ns: tuple[int, int] | None) -> bool:
+    """Return whether the recorded steps are a window of the loop of devices that work far longer.
+
+    Then the time before and behind them is training, too.
+    """
+    if loop_ns is None or works_ns is None:
+        return False
+    return loop_ns[1] - loop_ns[0] < WHOLE_RATIO * (works_ns[1] - works_ns[0])
 
 
 def idle_edges(values: Floats, *, idle_below: float) -> tuple[int, int]:

@@ -242,6 +242,12 @@ def while_at_work(system: SystemTable) -> Mask:
     return is_inside
 
 
+def working_ns(system: SystemTable) -> tuple[int, int] | None:
+    """Return the first and the last tick of the work of a node, ``None`` without any samples."""
+    tick_ns = system.tick_ns[while_at_work(system)]
+    return (int(tick_ns[0]), int(tick_ns[-1])) if tick_ns.size else None
+
+
 def _unused_pct(system: SystemTable) -> Iterator[Floats]:
     """Yield (n_ticks,) what each used GPU leaves unused from its first work to its last, else NaN.
 

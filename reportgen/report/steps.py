@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.results import PackedTable, RuleResult
+from reportgen.results.packed_columns import unpack
 
 _PREFERRED = ("TRAIN", "GLOBAL")
 """Phases that stand for the training, the better one first; any other comes after them."""
@@ -32,6 +33,13 @@ def phase_of(table: PackedTable) -> str:
 def cycle_ns(columns: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64]:
     """Return the time to the next step; of reports that do not have it, that of the step."""
     return columns.get("cycle_ns", columns["duration_ns"])
+
+
+def first_number(tables: Iterable[PackedTable]) -> int | None:
+    """Return the number of the first recorded step, ``None`` where steps have no numbers."""
+    numbers = [unpack(table).get("step") for table in tables]
+    known = [int(number.min()) for number in numbers if number is not None and number.size]
+    return min(known, default=None)
 
 
 def _preference(phase: str) -> tuple[int, str]:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.report import JobStatus, JobSummary, Report
+from reportgen.report.steps import first_number, training_tables
 from reportgen.results import RuleId
 from reportgen.text import format_count, format_duration, format_pct
 from reportgen.views.outline import is_of_traces
 from reportgen.views.values import ABSENT, LONGEST_TEXT, format_iso, format_names, shorten
 
 _MS_PER_S = 1000
+_LATE_FROM_STEP = 10
+"""A recording that begins so late does not show when the training began."""
 _MAY_RUN = (JobStatus.IN_PROGRESS, JobStatus.UNKNOWN)
 
 
@@ -66,6 +69,9 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
         _moment("End of the training loop", summary.training_loop_end, unknown, report),
         *(_duration(name, lasted_s, pct, unknown) for name, lasted_s, pct in phases_of(summary)),
     ]
+    first = first_number(training_tables(report.results.values()))
+    if first is not None and first >= _LATE_FROM_STEP:
+        rows[-3] = replace(rows[-3], note=f"{rows[-3].note}; until step {first:,}, recorded first")
     if (summary.training_loop_end or "") > (summary.end_time or ""):
         rows[-1] = replace(rows[-1], note="not negative: the loop ends after the last sample")
     if report.sampling_interval_ms is not None:

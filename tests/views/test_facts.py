@@ -8,6 +8,7 @@ import pytest
 
 from reportgen.report import Extent, Figures, JobStatus, summarize
 from reportgen.views.facts import facts_of, summary_rows
+from tests.comparison.builders import report_of, steps_table
 from tests.report.test_codec import small_report
 
 
@@ -45,6 +46,21 @@ def test_a_negative_finalization_is_zero_with_a_remark(over_ns: int, is_told: bo
 
     assert row.text == ("0 s" if is_told else "1 s")
     assert ("not negative: the loop ends after the last sample" in row.note) == is_told
+
+
+@pytest.mark.parametrize(("first", "is_told"), [(0, False), (2_030, True)])
+def test_what_lies_before_a_window_of_recorded_steps_is_said_to_hold_steps(first, is_told) -> None:
+    last_ns = 1_783_071_000_000_000_000
+    extent = Extent(
+        first_ns=last_ns - 9_000_000_000,
+        last_ns=last_ns,
+        first_step_ns=last_ns - 5_000_000_000,
+        last_step_ns=last_ns - 4_000_000_000,
+    )
+    report = replace(report_of(steps_table([100.0] * 10, first=first)), summary=summarize(extent))
+    (row,) = (row for row in summary_rows(report) if row.name == "Initialization")
+
+    assert ("until step 2,030, recorded first" in row.note) is is_told
 
 
 def test_a_job_without_an_end_marker_is_said_to_run_still() -> None:

@@ -15,7 +15,13 @@ from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.idle import causes_of, cut, gaps_in
 from reportgen.facts.intervals import covered_each, overlaps_any, runs_of, union_of
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.samples import count_where, mean_of, tick_lengths_ns, training_loop_ns
+from reportgen.facts.samples import (
+    count_where,
+    is_window,
+    mean_of,
+    tick_lengths_ns,
+    training_loop_ns,
+)
 from reportgen.facts.steps import PhaseSteps, phase_word, steps_of
 from reportgen.facts.traced_steps import step_rows
 from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT, hot_cores, starvation_of
@@ -88,7 +94,8 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
     for place, use in enumerate(system.each(kind)):
         is_at_work[:, place] = use > IDLE_BELOW_PCT
     steps_ns, active_ns = training_loop_ns(part.spans), tick_ns[is_at_work.any(axis=1)]
-    loop_ns = steps_ns or ((int(active_ns[0]), int(active_ns[-1])) if active_ns.size else None)
+    works_ns = (int(active_ns[0]), int(active_ns[-1])) if active_ns.size else None
+    loop_ns = works_ns if is_window(steps_ns, works_ns) else steps_ns or works_ns
     length_ns, gap_ns = tick_lengths_ns(system)
     is_hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT) > 0
     causes = _causes(system, is_at_work, part.spans, is_hot)
@@ -125,7 +132,7 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
         is_traced=False,
         gpus=tuple(gpus),
         n_ticks=system.n_ticks,
-        has_steps=steps_ns is not None,
+        has_steps=steps_ns is not None and loop_ns == steps_ns,
         stretches=tuple(stretches[:MOST_SAMPLED_STRETCHES]),
         data=tuple(data),
     )
@@ -143,6 +150,10 @@ def _causes(
     n_in_step = np.zeros(system.n_ticks, dtype=np.int64)
     for _, rows in rows_by_code(steps.worker):
         n_in_step += is_inside(steps.where(rows))
+    is_recorded = np.zeros(system.n_ticks, dtype=np.bool_)
+    if steps.n_spans:
+        first_ns, last_ns = steps.start_ns.min(), steps.end_ns.max()
+        is_recorded = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns)
     is_waiting = mean_of(system, SeriesKind.IO_WAIT) > IO_MEAN_PCT
     is_waiting |= hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT) > 0
     n_at_work = np.count_nonzero(is_at_work, axis=1)
@@ -154,7 +165,7 @@ def _causes(
         Part.IO_WAIT: is_waiting,
         Part.NETWORK: starvation_of(system).is_starved,
         Part.CPU_INPUT: is_hot | is_inside(spans.where(loader_rows(spans).fetch)),
-        Part.BETWEEN_STEPS: (n_in_step == 0) & (steps.n_spans > 0),
+        Part.BETWEEN_STEPS: (n_in_step == 0) & is_recorded,
     }
 
 

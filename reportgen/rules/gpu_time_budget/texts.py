@@ -10,10 +10,11 @@ from reportgen.text import one_line, write
 
 OF_STEPS = """The training loop of a node lasts from the start of its first training step to the end
     of its last one."""
-OF_ACTIVITY = """No steps were recorded{elsewhere}, so the training loop is taken to last from the
-    first to the last GPU utilization above 10 %."""
+OF_ACTIVITY = """No steps were recorded{elsewhere}, or those of less than half of the time in which
+    the GPUs work, so the training loop is taken to last from the first to the last GPU utilization
+    above 10 %."""
 OF_BOTH = OF_STEPS + (
-    " On {n_without} of {n_nodes} nodes (the first of them is {first}) no steps were recorded: "
+    " On {n_without} of {n_nodes} nodes (the first of them is {first}) no or few steps were recorded: "
     "there it is taken to last from the first to the last GPU utilization above 10 %."
 )
 COSTS = """ At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD of

@@ -31,8 +31,6 @@ is used when it does not wait. Of one whose does not, all below 100 % may be wai
 STEADY_FROM_RATIO = 0.15
 """So much must be missing then: a steady use of 90 % is healthy. Chosen in the exam: healthy jobs
 leave up to a tenth unused, the least fault that shows in a steady use a sixth."""
-WHOLE_RATIO = 0.5
-"""Steps that take less than half of the time in which a GPU works are a window of its loop."""
 LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 
@@ -152,8 +150,8 @@ def _has_steps(part: NodeProfile, gpus: Sequence[GpuUtilization]) -> bool:
     loop_ns = samples.training_loop_ns(part.spans)
     if loop_ns is None or not gpus:
         return False
-    works_ns = max(gpu.last_work_ns for gpu in gpus) - min(gpu.first_work_ns for gpu in gpus)
-    return loop_ns[1] - loop_ns[0] >= WHOLE_RATIO * works_ns
+    begins_ns, ends_ns = (gpu.first_work_ns for gpu in gpus), (gpu.last_work_ns for gpu in gpus)
+    return not samples.is_window(loop_ns, (min(begins_ns), max(ends_ns)))
 
 
 def most_swinging(gpus: Iterable[GpuUtilization]) -> GpuUtilization | None:
@@ -254,7 +252,7 @@ def _work_of(
         ended = None
     if loop_ns is not None:
         begin, end = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
-        if end - begin > max(usage.LEAST_LONG, WHOLE_RATIO * (stop - first)):
+        if end - begin > max(usage.LEAST_LONG, samples.WHOLE_RATIO * (stop - first)):
             first, stop = begin, min(end, last + 1) if ended and last >= begin else end
     return slice(first, stop) if stop > first else slice(0, size), ended
 

@@ -381,7 +381,7 @@ def _recording(job: FrameworkSums) -> Finding | None:
 def _validation(job: FrameworkSums) -> Finding | None:
     training_ns, validation_ns = (job.turns_ns.get(word, 0) for word in ("TRAIN", "EVAL"))
     ratio = validation_ns / max(sum(job.breakdown.step_ns.values()) + _between_ns(job), 1)
-    if not training_ns or ratio < VALIDATION_FROM_RATIO:
+    if not training_ns or ratio < VALIDATION_FROM_RATIO or job.is_window:
         return None
     return VALIDATION.fault(
         100 * ratio,

@@ -19,6 +19,7 @@ from reportgen.facts import breakdown as sums
 from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, are_waits_known, loader_rows
 from reportgen.facts.paces import Pace, paces_of
+from reportgen.facts.samples import is_window, training_loop_ns
 from reportgen.facts.step_times import StepTimes, step_times_of
 from reportgen.facts.steps import (
     FORWARD,
@@ -69,6 +70,7 @@ class FrameworkSums:
         between, phases: what lies between the steps of each worker, and of each phase.
         unused: by worker, how much of its time its GPU leaves unused, 0-1.
         lost_ns: between the steps of each worker, summed, of which nothing was recorded.
+        is_window: whether only a few steps of a long loop were recorded.
         turns_ns: by ``phase_word``, the steps of all workers with what usually lies behind them.
     """
 
@@ -88,6 +90,7 @@ class FrameworkSums:
     phases: tuple[between_steps.PhaseBetween, ...] = merged(concat, default=())
     unused: Mapping[str, float] = merged(sum_by_key, default_factory=dict)
     recorded: tuple[Recorded, ...] = merged(concat, default=())
+    is_window: bool = merged(any, default=False)
     turns_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
 
 
@@ -111,6 +114,7 @@ def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
         unused=_unused_by_worker(part),
         phases=between_steps.phases_between_of(part),
         recorded=tuple(_recorded(part)),
+        is_window=is_window(training_loop_ns(spans), usage.working_ns(part.system)),
         turns_ns=sum_by_key(
             {phase_word(times.steps.phase): _turns_ns(times)} for times in step_times_of(spans)
         ),

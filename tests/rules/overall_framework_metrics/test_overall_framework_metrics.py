@@ -114,6 +114,19 @@ def test_validation_is_wanted_work_below_three_tenths_of_the_loop(phase, eval_s,
         assert found.severity is Severity.WARNING
 
 
+@pytest.mark.parametrize(("works_s", "is_told"), [(280, True), (320, False)])
+def test_validation_in_a_window_of_steps_takes_no_such_share_of_the_job(works_s, is_told) -> None:
+    rows = [
+        at(TRAIN, TRAIN, 0, 75),
+        at("Step:ModeKeys.EVAL", "e", 75, 120),
+        at(TRAIN, TRAIN, 120, 150),
+    ]
+    gpu = system_table({"gpu0": [98.0] * works_s}, interval_s=1.0)
+    found = finding(run(RULE, replace(node(rows), system=gpu)), "FW-5")
+
+    assert (found is not None) is is_told
+
+
 def test_validation_lasts_from_batch_to_batch() -> None:
     """Passes of 1 s in turns of 2 s; what follows the last of them is no part of it."""
     evals = [at("Step:ModeKeys.EVAL", "e", 100 + 2 * turn, 101 + 2 * turn) for turn in range(30)]
