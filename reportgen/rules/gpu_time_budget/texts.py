@@ -14,8 +14,8 @@ OF_ACTIVITY = """No steps were recorded{elsewhere}, or those of less than half o
     the GPUs work, so the training loop is taken to last from the first to the last GPU utilization
     above 10 %."""
 OF_BOTH = OF_STEPS + (
-    " On {n_without} of {n_nodes} nodes (the first of them is {first}) no or few steps were recorded: "
-    "there it is taken to last from the first to the last GPU utilization above 10 %."
+    " On {n_without} of {n_nodes} nodes (the first of them is {first}) no or few steps were "
+    "recorded: there it is taken to last from the first to the last GPU utilization above 10 %."
 )
 COSTS = """ At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD of
     it while they are idle, and {costs[2]:.2f} USD for all unused utilization."""

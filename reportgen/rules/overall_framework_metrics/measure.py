@@ -70,7 +70,8 @@ class FrameworkSums:
         between, phases: what lies between the steps of each worker, and of each phase.
         unused: by worker, how much of its time its GPU leaves unused, 0-1.
         lost_ns: between the steps of each worker, summed, of which nothing was recorded.
-        is_window: whether only a few steps of a long loop were recorded.
+        is_window: whether only a part of a longer loop was recorded.
+        n_validations: how often one worker validated between training steps, at most.
         turns_ns: by ``phase_word``, the steps of all workers with what usually lies behind them.
     """
 
@@ -91,6 +92,7 @@ class FrameworkSums:
     unused: Mapping[str, float] = merged(sum_by_key, default_factory=dict)
     recorded: tuple[Recorded, ...] = merged(concat, default=())
     is_window: bool = merged(any, default=False)
+    n_validations: int = merged(max, default=0)
     turns_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
 
 
@@ -114,6 +116,7 @@ def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
         unused=_unused_by_worker(part),
         phases=between_steps.phases_between_of(part),
         recorded=tuple(_recorded(part)),
+        n_validations=_n_validations(spans),
         is_window=is_window(training_loop_ns(spans), usage.working_ns(part.system)),
         turns_ns=sum_by_key(
             {phase_word(times.steps.phase): _turns_ns(times)} for times in step_times_of(spans)
@@ -142,6 +145,16 @@ def _turns_ns(times: StepTimes) -> int:
     steps, rest_ns = times.steps, times.rest_ns
     waits_ns = steps.next_ns - steps.end_ns - rest_ns
     return int((steps.duration_ns + waits_ns + np.minimum(rest_ns, np.median(rest_ns))).sum())
+
+
+def _n_validations(spans: SpanTable) -> int:
+    """Return how often a worker goes over from training steps to those of validation, at most."""
+    steps, counts = spans.steps(), [0]
+    is_validation = steps.in_phases(name for name in steps.phases if phase_word(name) == "EVAL")
+    for _, rows in rows_by_code(steps.worker):
+        turns = is_validation[rows[np.argsort(steps.start_ns[rows], kind="stable")]]
+        counts.append(int((turns[1:] & ~turns[:-1]).sum()))
+    return max(counts)
 
 
 def _lasts(spans: SpanTable) -> Mask:

@@ -114,13 +114,20 @@ def test_validation_is_wanted_work_below_three_tenths_of_the_loop(phase, eval_s,
         assert found.severity is Severity.WARNING
 
 
-@pytest.mark.parametrize(("works_s", "is_told"), [(280, True), (320, False)])
-def test_validation_in_a_window_of_steps_takes_no_such_share_of_the_job(works_s, is_told) -> None:
+@pytest.mark.parametrize(
+    ("works_s", "n_times", "is_told"), [(280, 1, True), (320, 1, False), (320, 2, True)]
+)
+def test_one_validation_in_a_window_of_steps_takes_no_such_share_of_the_job(
+    works_s: int, n_times: int, is_told: bool
+) -> None:
+    length_s = 150 / n_times
     rows = [
-        at(TRAIN, TRAIN, 0, 75),
-        at("Step:ModeKeys.EVAL", "e", 75, 120),
-        at(TRAIN, TRAIN, 120, 150),
-    ]
+        at(phase, phase, length_s * (turn + begin), length_s * (turn + end))
+        for turn in range(n_times)
+        for phase, begin, end in (
+            (TRAIN, 0, 0.5), ("Step:ModeKeys.EVAL", 0.5, 0.8), (TRAIN, 0.8, 1.0)
+        )
+    ]  # fmt: skip
     gpu = system_table({"gpu0": [98.0] * works_s}, interval_s=1.0)
     found = finding(run(RULE, replace(node(rows), system=gpu)), "FW-5")
 
