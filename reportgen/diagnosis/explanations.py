@@ -123,6 +123,8 @@ that waits."""
 
 _OF_EVENTS = "OverallFrameworkMetrics"
 """The rule that is skipped where no framework events were recorded."""
+_OF_SAMPLES = "LowGPUUtilization"
+"""The rule that counts the GPUs whose use was sampled."""
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
 
@@ -232,8 +234,15 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
     causes = EXPLAINED_BY[finding.cause]
     words = [word for word in NAMED_BY if word in causes]
     if finding.cause == Cause.LOST_GPU_TIME:
-        words.append(Cause.GPU_SWINGS)
+        words += [Cause.GPU_SWINGS, *_seen_by_traces(results)]
     return tuple(str(word) for word in words if not is_ruled_out(word, others))
+
+
+def _seen_by_traces(results: Sequence[RuleResult]) -> Sequence[str]:
+    """Return why sampled GPUs may lack work by what only a kernel trace shows."""
+    counts = (result.metrics.get("gpu_count") for result in results if result.id == _OF_SAMPLES)
+    n_gpus = int(next(filter(None, counts), 0))
+    return (Cause.SMALL_KERNELS, Cause.EXPOSED_COMMUNICATION)[: min(n_gpus, 2)]
 
 
 def processes_of(finding: Finding, results: Sequence[RuleResult]) -> int:

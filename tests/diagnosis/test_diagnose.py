@@ -277,6 +277,17 @@ def test_an_effect_lists_copies_from_unpinned_memory_that_no_measurement_rules_o
     assert (Cause.UNPINNED_MEMORY in low.findings[0].possible_causes) is is_possible
 
 
+@pytest.mark.parametrize("n_gpus", [0, 1, 8])
+def test_an_effect_in_samples_lists_what_only_a_kernel_trace_would_show(n_gpus: int) -> None:
+    lost = finding("GPU-4", Severity.WARNING, 0.2, cause=Cause.LOST_GPU_TIME)
+    usage = replace(result("LowGPUUtilization", lost), metrics={"gpu_count": n_gpus})
+    (low, *_) = diagnose([usage])
+
+    possible = low.findings[0].possible_causes
+    assert (Cause.SMALL_KERNELS in possible) is (n_gpus > 0)
+    assert (Cause.EXPOSED_COMMUNICATION in possible) is (n_gpus > 1)
+
+
 def test_a_loop_that_does_not_wait_waits_for_no_disk_that_was_not_sampled() -> None:
     skipped = RuleResult(id=RuleId("IOBottleneck"), status=Status.SKIPPED)
     waits = RuleResult(id=RuleId("Dataloader"), status=Status.OK, metrics={"waited_ratio": 0.01})
