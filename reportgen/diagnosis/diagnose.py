@@ -9,7 +9,7 @@ from dataclasses import replace
 from reportgen.diagnosis.evidence import evidence_for
 from reportgen.diagnosis.explanations import (
     EXPLAINS_RATIO,
-    NAMED_BY,
+    TELLERS,
     TIMED_BY,
     explaining,
     possible_causes,
@@ -89,7 +89,7 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
     for result in results:
         for item in result.findings:
             is_most = share_of(item) >= EXPLAINS_RATIO * most[item.cause]
-            is_expert = NAMED_BY.get(item.cause) == result.id and is_most
+            is_expert = TELLERS.get(item.cause) == result.id and is_most
             is_timed = result.id == TIMED_BY and item.severity is not Severity.INFO and is_most
             weight = (not is_timed, severity_rank(item), not is_expert, -share_of(item))
             if item.cause not in tellers or weight < tellers[item.cause][0]:

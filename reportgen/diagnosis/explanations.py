@@ -30,6 +30,8 @@ NAMED_BY: Mapping[str, str] = {
     Cause.SLOW_WORKER: "OverallFrameworkMetrics",
 }
 """Which rule names a cause that may be behind an effect."""
+TELLERS: Mapping[str, str] = {**NAMED_BY, Cause.LOST_GPU_TIME: "OverallFrameworkMetrics"}
+"""Which rule tells a cause first: of lost time that with events, which says where in the loop."""
 TIMED_BY = "Dataloader"
 """The rule that knows from events how long the loop waits for data. Others see idle GPUs while
 cores wait for the disk or the network is busy, whatever the GPUs wait for."""

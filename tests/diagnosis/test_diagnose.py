@@ -288,6 +288,22 @@ def test_an_effect_in_samples_lists_what_only_a_kernel_trace_would_show(n_gpus: 
     assert (Cause.EXPOSED_COMMUNICATION in possible) is (n_gpus > 1)
 
 
+def test_lost_time_is_told_first_by_the_events_which_say_where_in_the_loop() -> None:
+    of_samples = finding("GPU-4", Severity.WARNING, 0.23, cause=Cause.LOST_GPU_TIME)
+    of_events = finding("FW-1", Severity.WARNING, 0.22, cause=Cause.LOST_GPU_TIME)
+    usage, events = (
+        result(rule, item)
+        for rule, item in (
+            ("LowGPUUtilization", of_samples),
+            ("OverallFrameworkMetrics", of_events),
+        )
+    )
+    low, framework = diagnose([usage, events])
+
+    assert low.findings[0].symptom_of == ("FW-1",)
+    assert framework.findings[0].symptom_of == ()
+
+
 def test_a_loop_that_does_not_wait_waits_for_no_disk_that_was_not_sampled() -> None:
     skipped = RuleResult(id=RuleId("IOBottleneck"), status=Status.SKIPPED)
     waits = RuleResult(id=RuleId("Dataloader"), status=Status.OK, metrics={"waited_ratio": 0.01})
