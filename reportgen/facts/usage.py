@@ -243,7 +243,12 @@ def while_at_work(system: SystemTable) -> Mask:
 
 
 def working_ns(system: SystemTable) -> tuple[int, int] | None:
-    """Return the first and the last tick of the work of a node, ``None`` without any samples."""
+    """Return the first and the last tick of the work of the GPUs of a node, ``None`` without any.
+
+    Cores work for other things than training, too.
+    """
+    if not system.names(SeriesKind.GPU_UTILIZATION):
+        return None
     tick_ns = system.tick_ns[while_at_work(system)]
     return (int(tick_ns[0]), int(tick_ns[-1])) if tick_ns.size else None
 

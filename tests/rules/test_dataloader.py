@@ -709,6 +709,10 @@ def test_a_few_waits_show_that_training_waits_if_gpus_are_short_of_as_much_work(
 
     assert (result.status is Status.TRIGGERED) is is_told
     assert (result.status is Status.SKIPPED) is not is_told
+    if is_told:
+        (found, *_) = result.findings
+        assert found.title.startswith("Training waits 44.4 % of the recorded time for data")
+        assert found.severity is Severity.WARNING, "other steps may wait for less"
 
 
 def test_what_workers_exchange_is_no_input() -> None:

@@ -270,13 +270,15 @@ def _waits(
         advice, bound = texts.FIND_STALLS, write(texts.STALLS, stalls=job.stalls)
     share, hidden = _most_saved(share, job.most_unused_ratio)
     bound += hidden
+    # Steps of a window may not be like all others.
+    is_projected = job.is_window and share >= kit.CHEAP_RATIO
     if not job.has_processes and cause is Cause.SLOW_INPUT and not job.stalls:
         advice = message.advice
     return _tell(
         replace(message, cause=cause, advice=texts.CACHE if is_early else advice),
         job,
         params,
-        severity=kit.cost_severity(share),
+        severity=Severity.WARNING if is_projected else kit.cost_severity(share),
         share=share,
         why=f"{_why(job, why, values)}{bound}",
         **values,
@@ -364,6 +366,7 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         "measured": float(job.n_loaders),
         "share_pct": 100 * job.ratio,
         "wait_pct": params.wait_pct,
+        "which_time": "the recorded time" if job.is_window else "its time",
         "cores": n_cores,
         "fitting": max(n_cores // max(n_processes, 1), 1),
         "now": "" if job.num_workers is None else write(texts.NOW, num_workers=job.num_workers),

@@ -15,7 +15,7 @@ from reportgen.facts.between_steps import between_steps_of, idle_in_copies_of
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.loading_work import LEAST_WAITS, LoadingWork, loading_work_of
-from reportgen.facts.samples import training_loop_ns
+from reportgen.facts.samples import is_window, training_loop_ns
 from reportgen.facts.steps import unrecorded_of
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable
 from reportgen.rules.base import param
@@ -114,6 +114,7 @@ class NodeLoaders:
             as GPUs are known to wait meanwhile; ``hand_over_most_ns`` as far as they may.
         unused_ratio, most_unused_ratio: how much of their time GPUs leave unused: a mean, 0 where
             it is unknown, and added up, as they may wait by turns. No wait of the host costs more.
+        is_window: whether only a part of a longer loop was recorded.
     """
 
     n_spans: int = merging.merged(sum)
@@ -141,6 +142,7 @@ class NodeLoaders:
     hand_over_most_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     unused_ratio: float = merging.merged(max, default=0.0)
     most_unused_ratio: float | None = merging.merged(_added)
+    is_window: bool = merging.merged(any, default=False)
     loaders: tuple[Loader, ...] = merging.merged(merging.concat)
 
     @property
@@ -326,6 +328,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         hand_over_most_ns=hand_over_ns[1],
         unused_ratio=usage.unused_ratio(part.system) or 0.0,
         most_unused_ratio=usage.most_unused_ratio(part.system),
+        is_window=is_window(loop_ns, usage.working_ns(part.system)),
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
     )
