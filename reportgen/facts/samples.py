@@ -168,14 +168,19 @@ def training_loop_ns(spans: SpanTable) -> tuple[int, int] | None:
     return int(steps.start_ns.min()), int(steps.end_ns.max())
 
 
-def is_window(loop_ns: tuple[int, int] | None, works_ns: tuple[int, int] | None) -> bool:
+def is_window(
+    loop_ns: tuple[int, int] | None,
+    works_ns: tuple[int, int] | None,
+    *,
+    below_ratio: float = WHOLE_RATIO,
+) -> bool:
     """Return whether the recorded steps are a window of the loop of devices that work far longer.
 
-    Then the time before and behind them is training, too.
+    Then the time before and behind them is training, too. A window takes less than a share of it.
     """
     if loop_ns is None or works_ns is None:
         return False
-    return loop_ns[1] - loop_ns[0] < WHOLE_RATIO * (works_ns[1] - works_ns[0])
+    return loop_ns[1] - loop_ns[0] < below_ratio * (works_ns[1] - works_ns[0])
 
 
 def idle_edges(values: Floats, *, idle_below: float) -> tuple[int, int]:

@@ -43,6 +43,9 @@ from reportgen.rules.overall_framework_metrics.tables import Detail, Stage, Stag
 WHOLE_FROM_RATIO = 0.9
 """Details of this share of the steps are taken as recorded in all of them: a few are missing at
 the ends of every recording."""
+PART_RATIO = 0.2
+"""A recording of less than a fifth of the loop may hold a validation by chance. Larger: fewer
+validations are judged that were recorded once."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _STAGE_WORDS: Mapping[Stage, str] = {
@@ -70,7 +73,7 @@ class FrameworkSums:
         between, phases: what lies between the steps of each worker, and of each phase.
         unused: by worker, how much of its time its GPU leaves unused, 0-1.
         lost_ns: between the steps of each worker, summed, of which nothing was recorded.
-        is_window: whether only a part of a longer loop was recorded.
+        is_window: whether only a small part of a longer loop was recorded.
         n_validations: how often one worker validated between training steps, at most.
         turns_ns: by ``phase_word``, the steps of all workers with what usually lies behind them.
     """
@@ -117,7 +120,9 @@ def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
         phases=between_steps.phases_between_of(part),
         recorded=tuple(_recorded(part)),
         n_validations=_n_validations(spans),
-        is_window=is_window(training_loop_ns(spans), usage.working_ns(part.system)),
+        is_window=is_window(
+            training_loop_ns(spans), usage.working_ns(part.system), below_ratio=PART_RATIO
+        ),
         turns_ns=sum_by_key(
             {phase_word(times.steps.phase): _turns_ns(times)} for times in step_times_of(spans)
         ),

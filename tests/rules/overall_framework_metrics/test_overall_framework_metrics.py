@@ -115,7 +115,7 @@ def test_validation_is_wanted_work_below_three_tenths_of_the_loop(phase, eval_s,
 
 
 @pytest.mark.parametrize(
-    ("works_s", "n_times", "is_told"), [(280, 1, True), (320, 1, False), (320, 2, True)]
+    ("works_s", "n_times", "is_told"), [(740, 1, True), (770, 1, False), (770, 2, True)]
 )
 def test_one_validation_in_a_window_of_steps_takes_no_such_share_of_the_job(
     works_s: int, n_times: int, is_told: bool
