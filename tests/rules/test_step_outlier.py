@@ -335,14 +335,16 @@ def test_waits_and_unrecorded_steps_do_not_hide_the_rhythm_of_what_lies_between_
         (18, 1.6, Cause.RANDOM_SLOW_STEPS),
         (18, None, Cause.RANDOM_SLOW_STEPS),
         (5, 1.5, Cause.RANDOM_SLOW_STEPS),
+        (300, 1.5, Cause.RANDOM_SLOW_STEPS),
     ],
-    ids=["others have half a core", "they have less", "nobody knows", "in few of the slow steps"],
+    ids=["others have half a core", "they have less", "nobody knows", "in few", "all the time"],
 )
 def test_steps_that_are_slow_while_others_use_the_cores_are_no_fault_of_the_job(
     n_crowded: int, job_cores: float | None, cause: str
 ) -> None:
     rows = step_rows(with_slow(300, AT_RANDOM))
-    edges_s = [(rows[at][2], rows[at][3]) for at in AT_RANDOM[:n_crowded]]
+    crowded = AT_RANDOM[:n_crowded] if n_crowded <= len(AT_RANDOM) else range(300)
+    edges_s = [(rows[at][2], rows[at][3]) for at in crowded]
     ticks_s = START_S + 0.5 * np.arange(2 * 300)
     used = [100.0 if any(a < at <= b + 0.5 for a, b in edges_s) else 50.0 for at in ticks_s]
     columns: dict[str, Sequence[float | None]] = {"cpu0": used, "cpu1": used}
@@ -352,6 +354,7 @@ def test_steps_that_are_slow_while_others_use_the_cores_are_no_fault_of_the_job(
 
     assert found.cause == cause
     assert ("while other programs use the cores" in found.title) is (cause == "other_programs")
+    assert ("All the time other programs" in found.text) is (n_crowded == 300)
 
 
 @pytest.mark.parametrize(("takes_s", "is_named"), [(0.35, False), (0.5, True)])
@@ -664,10 +667,11 @@ def test_steps_without_numbers_are_data_without_numbers() -> None:
     [
         ((0.8, 0.4), 100.0, Cause.OTHER_PROGRAMS),
         ((0.8, 0.8), 100.0, Cause.SLOWING_DOWN),
+        ((0.8, 0.6), 100.0, Cause.SLOWING_DOWN),
         ((0.8, 0.4), 80.0, Cause.SLOWING_DOWN),
         (None, 100.0, Cause.SLOWING_DOWN),
     ],
-    ids=["the same work", "more work", "cores are free", "nobody knows"],
+    ids=["the same work", "more work", "some more", "cores are free", "nobody knows"],
 )
 def test_steps_that_do_no_more_work_beside_other_programs_do_not_grow_slower_themselves(
     job_cores: tuple[float, float] | None, used_pct: float, cause: str

@@ -161,7 +161,8 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         yield _waits(message, job, params, cause, **limits)
     elif is_waiting and 100 * job.slow_ratio < params.wait_pct:
         median = {"median_ns": job.wait_p50_ns}
-        yield _tell(texts.QUICK, job, params, **share, exhibit=seen_in, **median)
+        message = texts.QUICK if job.n_loaders else texts.QUICK_IN_LOOP
+        yield _tell(message, job, params, **share, exhibit=seen_in, **median)
     elif is_waiting and (cause is Cause.TOO_MANY_LOADERS or _is_crowded(job, TURNS_RATIO)):
         # The more processes an epoch starts, the longer its first batch takes.
         yield _waits(texts.TOO_MANY, job, params, Cause.TOO_MANY_LOADERS, **many)
@@ -261,7 +262,8 @@ def _waits(
     is_early = job.worst is not None and job.worst.is_early
     if cause is Cause.OTHER_PROGRAMS and job.longest_work is not None:
         share *= job.longest_work.queued_ratio
-    if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
+    reads = job.longest_work is not None and job.longest_work.rests
+    if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu and not reads:
         used = (max(load.busy_cores - others, 0.0) / load.n_cores for load in job.loop_load)
         busy_ratio = max(used)
         share = min(share, 1 - busy_ratio)

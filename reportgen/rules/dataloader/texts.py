@@ -160,6 +160,14 @@ QUICK = Message(
         batches, of which fewer are handed over, or ask for the next one in a separate thread.""",
     unit="% of the time",
 )
+QUICK_IN_LOOP = replace(
+    QUICK,
+    title="Training makes a batch in {median_ns:ns} itself",
+    text="""{waited} A wait lasts {median_ns:ns} (median), in which the training process makes the
+        batch; a loader process would need one or two milliseconds to hand it over{beside}.""",
+    advice="""Loader processes would save little of it. If the time matters, make batches with less
+        work, or ask for the next one in a separate thread.""",
+)
 
 BESIDE_OTHERS = ", and a few more where other programs have the cores, as here"
 SAVES_NOTHING = ", so pinned memory would save almost nothing here"

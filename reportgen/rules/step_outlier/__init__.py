@@ -89,6 +89,8 @@ MOST_OF_ALL = " {named} has most of the outliers of all training processes."
 OTHERS = " The same holds for {names:names}."
 LATE = " During most of it some training process waits for its batch."
 CROWDED = " During most of it all cores are used up, and other programs have some of them."
+ALL_THE_TIME = """ All the time other programs have some of the cores, which are used up: that makes
+    steps slow as well. Record again without them to be sure."""
 OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other load on its node."
 SLOWER = kit.Message(
     id="STEP-2",
@@ -192,8 +194,12 @@ def _random(job: NodeSteps) -> Finding | None:
     named = None if worst.is_between else named_worker(job.series)
     same = [f"{slow.worker} {mode_word(slow.word)}" for slow in costly if slow is not worst]
     message = LONG_BETWEEN if worst.is_between else SLOW
-    in_crowd = overlap_ns(worst.windows, job.crowded) / max(worst.windows.length_ns, 1)
-    is_crowded = not is_late and in_crowd >= MOSTLY_RATIO
+    in_crowd, usually = (
+        overlap_ns(some, job.crowded) >= MOSTLY_RATIO * max(some.length_ns, 1)
+        for some in (worst.windows, worst.others)
+    )
+    # What is there all the time does not tell slow steps from the others.
+    is_crowded = not is_late and in_crowd and not usually
     cause = results.Cause.SLOW_INPUT if is_late else results.Cause.OTHER_PROGRAMS
     message = replace(message, cause=cause) if is_late or is_crowded else message
     advice = hint.advice if hint else None
@@ -212,7 +218,8 @@ def _random(job: NodeSteps) -> Finding | None:
         mark=_mark(worst.worker, [item.worker for item in job.series]),
         crowd=" while other programs use the cores" * is_crowded,
         numbers=join_names([str(step) for step in worst.numbers], most=MOST_SLOW_NUMBERS),
-        why=f"{LATE * is_late}{CROWDED * is_crowded}{f' {hint.text}' if hint else ''}",
+        why=f"{LATE * is_late}{CROWDED * is_crowded}{ALL_THE_TIME * (in_crowd and usually)}"
+        f"{f' {hint.text}' if hint else ''}",
         others=write(MOST_OF_ALL, named=named) if named else _others(list(dict.fromkeys(same))),
         named=named,
         function=hint.function if hint else "",
@@ -260,13 +267,13 @@ def _slower(job: NodeSteps) -> Finding | None:
 def _grows_with_the_crowd(item: StepSeries, found: Slowdown, crowded: Union) -> bool:
     """Return whether steps last longer beside other programs, but do no more work.
 
-    It is other work if the processor time of the job for a step grows at least half as much.
+    It is also other work if the processor time of the job for a step grows a quarter as much.
     """
     lasts_ns = max(found.end_ns - found.begin_ns, 1)
     in_crowd = clip(crowded, found.begin_ns, found.end_ns).length_ns
     if found.is_between or item.work_growth is None or in_crowd < MOSTLY_RATIO * lasts_ns:
         return False
-    return item.work_growth - 1 < (found.last_ns / max(found.first_ns, 1) - 1) / 2
+    return item.work_growth - 1 < (found.last_ns / max(found.first_ns, 1) - 1) / 4
 
 
 def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, float | int | None]:
