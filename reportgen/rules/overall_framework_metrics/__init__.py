@@ -186,8 +186,7 @@ STRAGGLER = kit.Message(
         (median); those of the other training processes take {found.usual_ns:ns}.{wait} If all its
         work became as fast as theirs, up to {found.extra_ns:ns} would be saved: {share_pct:pct} of
         the {pace.loop_ns:ns} from its first to its last step, evaluation included.""",
-    advice="""Compare {who} with the others: its share of the data, the clock and
-        temperature of its GPU, other load on its node.""",
+    advice="Compare {who} with the others: its share of the data, {of_gpu}other load on its node.",
     exhibit="workers",
 )
 STRAGGLER_FOR_A_TIME = replace(
@@ -195,7 +194,7 @@ STRAGGLER_FOR_A_TIME = replace(
     title="For a time, the {what} of {who} take {measured:longer} those of other processes",
     text=f"The training process is slower only from step {{reach}}. {STRAGGLER.text}",
     advice="""Look for what began and ended on the node of {who} with these steps: other
-        load, a GPU whose clock fell, longer batches.""",
+        load, {clock_fell}longer batches.""",
 )
 _WAITED_FOR = " All steps are equally long, so the others wait for it in each step."
 RECORDING_FROM_PCT = 5.0
@@ -398,6 +397,7 @@ def _straggler(job: FrameworkSums) -> Finding | None:
     found = find_straggler(job.paces, above_pct=STRAGGLER_PCT)
     if found is None or _waits_itself(found, job):
         return None
+    has_gpu = any(item.has_gpu for item in job.between)
     worker, where, message, reach = found.pace.worker, _where(job.loop), STRAGGLER, ""
     if found.is_for_a_time:
         reach = f"{found.pace.number[0]} to {found.pace.number[-1]}"
@@ -412,6 +412,8 @@ def _straggler(job: FrameworkSums) -> Finding | None:
         pace=found.pace,
         who=kit.process_name(worker, [pace.worker for pace in job.paces]),
         gpu=f", which computes on {found.pace.gpu}," if found.pace.gpu else "",
+        of_gpu="the clock and temperature of its GPU, " * has_gpu,
+        clock_fell="a GPU whose clock fell, " * has_gpu,
         reach=reach,
         what="forward passes" if found.by_forward else "steps",
         wait=_WAITED_FOR if found.is_waited_for else "",

@@ -357,7 +357,11 @@ def test_most_others_wait_in_one_place_for_the_worker_that_is_longer_in_its_pass
         for name, forward_s, step_s in [("algo-1", 0.6, 0.9), *waiting, *others]
     ]
 
-    assert (finding(run(RULE, *parts), "STRAG-1") is not None) is is_told
+    assert (found := finding(run(RULE, *parts), "STRAG-1")) is None or is_told
+    if is_told:
+        assert "temperature of its GPU" in known(found).advice
+        cores = (replace(part, system=system_table({"cpu0": [50.0] * 40})) for part in parts)
+        assert "GPU" not in known(finding(run(RULE, *cores), "STRAG-1")).advice
 
 
 @pytest.mark.parametrize(("use_pct", "is_told"), [(90.0, False), (85.0, True)])
