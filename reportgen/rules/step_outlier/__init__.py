@@ -85,6 +85,9 @@ LEFT_OUT = {
 MOST_RANDOM_RATIO = 0.2
 """A few long steps (``HANDFUL``) are single pauses, a matter of LongPause. Where more than a fifth
 of all steps is slow, there are two kinds of steps, and neither is an exception."""
+GAIN_FROM_RATIO = 0.25
+"""Other programs crowd out a job if they gain a quarter of the cores that it had. Larger: growth
+beside them is more often told as the job's own."""
 MOST_OF_ALL = " {named} has most of the outliers of all training processes."
 OTHERS = " The same holds for {names:names}."
 LATE = " During most of it some training process waits for its batch."
@@ -267,13 +270,16 @@ def _slower(job: NodeSteps) -> Finding | None:
 def _grows_with_the_crowd(item: StepSeries, found: Slowdown, crowded: Union) -> bool:
     """Return whether steps last longer beside other programs, but do no more work.
 
-    It is also other work if the processor time of the job for a step grows a quarter as much.
+    It is other work if the processor time of the job for a step grows at least half as much.
+    Programs that were there from the first make nothing grow.
     """
     lasts_ns = max(found.end_ns - found.begin_ns, 1)
     in_crowd = clip(crowded, found.begin_ns, found.end_ns).length_ns
-    if found.is_between or item.work_growth is None or in_crowd < MOSTLY_RATIO * lasts_ns:
+    if found.is_between or item.crowding is None or in_crowd < MOSTLY_RATIO * lasts_ns:
         return False
-    return item.work_growth - 1 < (found.last_ns / max(found.first_ns, 1) - 1) / 4
+    work_growth, others_gain = item.crowding
+    is_same_work = work_growth - 1 < (found.last_ns / max(found.first_ns, 1) - 1) / 2
+    return is_same_work and others_gain >= GAIN_FROM_RATIO
 
 
 def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, float | int | None]:

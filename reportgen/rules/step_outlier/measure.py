@@ -96,8 +96,9 @@ class StepSeries:
             like ``aws``, what AWS's rule keeps of the series, with too few steps to judge.
         slow_extra_ns: what steps take above those around them that take half as long again, waits
             for batches left out; ``slow`` are these steps, ``loop_ns`` is the loop of the worker.
-        work_growth: processor time of the job for a step, the last third of the steps by the first
-            one; ``None`` where it was not sampled in both.
+        crowding: from the first third of the steps to the last, processor time of the job for a
+            step, the latter by the former, and how many cores other programs gained, by those of
+            the job; ``None`` where they were not sampled in both.
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
         start_ns, reach_ns: start of the first step; from there to the end of the last.
         outliers: steps above the threshold, ascending by number; ``normal`` of the others.
@@ -133,7 +134,7 @@ class StepSeries:
     slow: PhaseSteps
     random: tuple[SlowTimes, ...]
     slowdown: Slowdown | None
-    work_growth: float | None
+    crowding: tuple[float, float] | None
     outliers: tuple[SlowStep, ...]
     slowest: tuple[SlowStep, ...]
     normal: Integers
@@ -188,17 +189,20 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
     )
 
 
-def _work_growth(system: SystemTable, steps: PhaseSteps) -> float | None:
-    job_cores, each = sum_of(system, SeriesKind.JOB_CORES), []
+def _crowding(system: SystemTable, steps: PhaseSteps) -> tuple[float, float] | None:
+    job_cores, other_cores = sum_of(system, SeriesKind.JOB_CORES), usage.other_cores(system)
+    each, cores_of = list[float](), list[tuple[float, float]]()
     for rows in (np.array_split(np.arange(steps.n_steps), 3)[at] for at in (0, 2)):
         if not rows.size:
             return None
         first_ns, last_ns = int(steps.start_ns[rows[0]]), int(steps.next_ns[rows[-1]])
-        cores = mean_of_present(
-            job_cores[(system.tick_ns > first_ns) & (system.tick_ns <= last_ns)]
-        )
-        each.append((cores or 0.0) * (last_ns - first_ns) / rows.size)
-    return each[1] / each[0] if min(each) > 0 else None
+        is_inside = (system.tick_ns > first_ns) & (system.tick_ns <= last_ns)
+        own, others = (mean_of_present(of[is_inside]) or 0.0 for of in (job_cores, other_cores))
+        each.append(own * (last_ns - first_ns) / rows.size)
+        cores_of.append((own, others))
+    if min(each) <= 0:
+        return None
+    return each[1] / each[0], (cores_of[1][1] - cores_of[0][1]) / cores_of[0][0]
 
 
 def _crowded(system: SystemTable) -> Union:
@@ -288,7 +292,7 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
         slow=steps.where(is_slow),
         random=tuple(_random(part, slow)),
         slowdown=slowdown_of(times),
-        work_growth=_work_growth(part.system, steps),
+        crowding=_crowding(part.system, steps),
         outliers=listed(outliers, stats_s["p50"]),
         slowest=listed(long.where(longest), stats_s["p50"]),
         normal=normal.duration_ns,
