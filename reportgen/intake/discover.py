@@ -64,7 +64,7 @@ def discover(
     listing = list_files(place) if isinstance(place, str) else place
     found = files_of(one_job(listing), listing)
     info = JobInfo(
-        name=name or found.name,
+        name=name or found.job.name,
         source=source or listing.path,
         clock=_clock_of(found),
         is_finished=not found.roles & OF_NODES or FileRole.END in found.roles,
@@ -73,9 +73,9 @@ def discover(
     _note_unread(found, problems)
     if found.monitored:
         return monitored_job(found, info, problems, utc_offset_s=utc_offset_s)
-    nodes, timelines = node_parts(found.nodes, found.location, info), _timelines(found, info)
+    nodes, timelines = node_parts(found.nodes, listing.location, info), _timelines(found, info)
     profiling = read_settings(found, problems)
-    recording = read_recording(found.location, found.objects, found.prefix, problems)
+    recording = read_recording(listing, found.job.prefix, problems)
     if recording is not None:
         nodes = tuple(replace(part, recorded=recording.node(part.node)) for part in nodes)
     for file, claim in found.timelines:
@@ -91,7 +91,7 @@ def _timelines(found: Found, job: JobInfo) -> tuple[PartRef, ...]:
     by_node: Mapping[str, list[FileRef]] = defaultdict(list)
     for file, claim in found.timelines:
         by_node[claim.node].append(file)
-    return node_parts(by_node, found.location, replace(job, clock=Clock.RELATIVE))
+    return node_parts(by_node, found.listing.location, replace(job, clock=Clock.RELATIVE))
 
 
 def _clock_of(found: Found) -> Clock:
@@ -109,7 +109,7 @@ def _clock_of(found: Found) -> Clock:
         return Clock.UNIX
     for file in events[:_MAX_HEADS]:
         try:
-            head = found.location.read_range(file.key, 0, _HEAD_BYTES)
+            head = found.listing.location.read_range(file.key, 0, _HEAD_BYTES)
             if format_of(file.format_id).has_base(head):
                 return Clock.UNIX
         except LocationError:
@@ -119,7 +119,7 @@ def _clock_of(found: Found) -> Clock:
 
 def _note_unread(found: Found, problems: Diagnostics) -> None:
     """Count the files that nothing reads: too many, in a job's folders, of other monitors."""
-    for info in found.not_looked_into:
+    for info in found.listing.not_looked_into:
         problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_TOO_MANY)
     broken = [info for info in found.unread if info.problem]
     for info in broken:
@@ -127,7 +127,7 @@ def _note_unread(found: Found, problems: Diagnostics) -> None:
         problems.add(Quality.FILES_SKIPPED, info.key, what=what)
     n_unknown = len(found.unread) - len(broken)
     problems.add(Quality.FILES_SKIPPED, "", n_unknown, what=_SAY_UNKNOWN)
-    problems.add(Quality.FILES_SKIPPED, "", found.n_other_monitors, what=_SAY_OTHERS)
+    problems.add(Quality.FILES_SKIPPED, "", found.job.n_other_monitors, what=_SAY_OTHERS)
 
 
 def _rank_parts(
@@ -138,13 +138,14 @@ def _rank_parts(
     Where PyTorch's traces and reports of Nsight Systems lie together only the traces are read:
     they hold more, and two recordings of one run would be counted twice.
     """
+    location = found.listing.location
     if found.traces:
         from reportgen.intake.ranks import rank_parts
 
         problems.add(Quality.FILES_SKIPPED, "", len(found.reports), what=_SAY_REPORTS)
-        return rank_parts(found.location, found.traces, info, problems, cycle=cycle)
+        return rank_parts(location, found.traces, info, problems, cycle=cycle)
     if found.reports:
         from reportgen.intake.nsight_reports import report_parts
 
-        return report_parts(found.location, found.reports, found.objects, info, problems)
+        return report_parts(location, found.reports, found.listing.objects, info, problems)
     return ()

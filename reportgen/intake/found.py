@@ -28,26 +28,18 @@ class Found:
     """The files of one job, by what they are.
 
     Attributes:
-        path: what the user passed.
-        location: the place, with all of its ``objects``.
-        name: of the file, run or folder; made of it where the user gives none.
-        prefix: the path before ``system/`` and ``framework/``.
+        job, listing: which job it is, and all files of the place.
         roles: of the files that their keys give to the job.
         nodes: the files of each node.
         settings: configurations of the profiler, in the job's folder and around it.
         timelines: those on a clock of their own.
         traces, reports: kernel traces of PyTorch, exports of Nsight Systems.
         monitored: files of one monitoring program, where there is nothing else.
-        n_other_monitors: files of monitoring programs that are left out.
         unread: files in the job's folders that nothing reads.
-        not_looked_into: files too many to be opened.
     """
 
-    path: str
-    location: Location
-    objects: Sequence[ObjectInfo]
-    name: str
-    prefix: str
+    job: OneJob
+    listing: Listing
     roles: AbstractSet[FileRole]
     nodes: Mapping[str, Sequence[FileRef]]
     settings: Sequence[Claimed]
@@ -55,9 +47,7 @@ class Found:
     traces: Sequence[FileRef]
     reports: Sequence[FileRef]
     monitored: Sequence[Claimed]
-    n_other_monitors: int
     unread: Sequence[ObjectInfo]
-    not_looked_into: Sequence[ObjectInfo]
 
 
 def files_of(job: OneJob, listing: Listing) -> Found:
@@ -83,11 +73,8 @@ def files_of(job: OneJob, listing: Listing) -> Found:
         return role_of(kind) is FileRole.SETTINGS and prefix.startswith(kind.job_prefix)
 
     return Found(
-        path=listing.path,
-        location=listing.location,
-        objects=listing.objects,
-        name=job.name,
-        prefix=prefix,
+        job=job,
+        listing=listing,
         roles={role_of(kind) for _, kind in kept},
         nodes=nodes,
         settings=list(_claimed(listing, is_settings)),
@@ -98,13 +85,11 @@ def files_of(job: OneJob, listing: Listing) -> Found:
         traces=[file for file, _ in apart if file.format_id == KERNEL_TRACES.id],
         reports=[file for file, _ in apart if file.format_id == NSIGHT_REPORTS.id],
         monitored=[_claimed_file(item) for item in job.monitored],
-        n_other_monitors=job.n_other_monitors,
         unread=[
             info
             for info, index in zip(listing.objects, listing.kind_index, strict=True)
             if index == NOTHING and info.key.startswith(folders) and info.key not in known
         ],
-        not_looked_into=listing.not_looked_into,
     )
 
 

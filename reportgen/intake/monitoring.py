@@ -66,11 +66,11 @@ def monitored_job(
     Raises:
         FormatError: a file is empty, or its content is of no known form.
     """
-    location = found.location
+    location = found.listing.location
     by_node: Mapping[str, list[FileRef]] = defaultdict(list)
     is_relative = False
     for file, claim in found.monitored:
-        is_relative |= _is_relative(found.path, location, file, claim)
+        is_relative |= _is_relative(found.listing.path, location, file, claim)
         by_node[claim.node].append(file)
     info = replace(info, clock=Clock.RELATIVE if is_relative else Clock.UNIX)
     parts = node_parts(by_node, location, info, utc_offset_s=utc_offset_s)

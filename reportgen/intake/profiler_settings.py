@@ -24,7 +24,7 @@ def read_settings(job: Found, problems: Diagnostics) -> Profiling | None:
     """Return the settings from the nearest configuration of a job, ``None`` without one."""
     nearest: Profiling | None = None
     for found, _ in sorted(job.settings, key=lambda item: -len(item[1].job_prefix)):
-        asked = _read(job.location, found)
+        asked = _read(job.listing.location, found)
         if asked is None:
             problems.add(Quality.FILES_SKIPPED, found.key, what=_SAY_NONE)
         elif nearest is not None:

@@ -30,13 +30,14 @@ from reportgen.formats.recorder import (
     node_card,
     work_of,
 )
+from reportgen.intake.listing import Listing
 from reportgen.intake.node_clocks import align
 from reportgen.profile import SpanTable, SystemTable
 from reportgen.profile.column_file import count_present, picked, stored
 from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
 from reportgen.recorded_job import RecordedNode, Recording
-from reportgen.storage import Location, ObjectInfo
+from reportgen.storage import Location
 
 Card = TypeVar("Card")
 
@@ -51,20 +52,18 @@ _SAID = {
 }
 
 
-def read_recording(
-    location: Location, objects: Sequence[ObjectInfo], prefix: str, problems: Diagnostics
-) -> Recording | None:
+def read_recording(listing: Listing, prefix: str, problems: Diagnostics) -> Recording | None:
     """Return how a job was recorded; ``None`` when something else recorded it.
 
     Args:
-        location: where the job lies.
-        objects: its files.
+        listing: of the place where the job lies.
         prefix: the path before ``system/`` and ``framework/``.
         problems: gets remarks on what could not be recorded.
     """
+    location = listing.location
     keys = {
         info.key.removeprefix(prefix): info.key
-        for info in objects
+        for info in listing.objects
         if info.key.startswith(f"{prefix}recorder")
         and not info.problem
         and 0 < info.size_bytes <= MOST_BYTES
