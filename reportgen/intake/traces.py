@@ -23,7 +23,9 @@ _LATEST_NS = 2**62
 _SAY_NO_CLOCK = "Its times are none that a clock can show; they count from its first event."
 
 
-_APART = frozenset({"origin_ns", "bad_durations", "bad_times", "beyond_devices"})
+_APART = frozenset(
+    {"origin_ns", "bad_durations", "bad_times", "beyond_devices", "bad_numbers", "beyond_names"}
+)
 """Fields of a file's tables that a trace has not, or has in another form."""
 
 

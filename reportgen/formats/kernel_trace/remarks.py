@@ -52,11 +52,11 @@ def tell_left_out(tables: TraceTables, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, tables.beyond_devices, what=_SAY_DEVICES)
 
 
-def tell_numbers(n_dropped: int, n_beyond: int, key: str, problems: Diagnostics) -> None:
+def tell_numbers(tables: TraceTables, key: str, problems: Diagnostics) -> None:
     """Say which numbers cannot be, and which names and threads are not kept apart."""
-    problems.add(Quality.VALUES_BROKEN, key, n_dropped, what=_SAY_NUMBER)
-    if n_beyond:
-        problems.remark(_SAY_BEYOND.format(n=format_count(n_beyond)), path=key)
+    problems.add(Quality.VALUES_BROKEN, key, tables.bad_numbers, what=_SAY_NUMBER)
+    if tables.beyond_names:
+        problems.remark(_SAY_BEYOND.format(n=format_count(tables.beyond_names)), path=key)
 
 
 def extent_of(tables: TraceTables) -> tuple[int, int] | None:

@@ -38,13 +38,16 @@ class TraceTables:
 
     ``origin_ns`` is their zero in the file's own clock, a whole number of microseconds. Left out
     were events that last less than nothing or more than a week, or lie more than a week from the
-    others, or are of a GPU beyond the 1,024 lowest.
+    others, or are of a GPU beyond the 1,024 lowest. ``bad_numbers`` ids and sizes were too large to
+    be some; ``beyond_names`` events have names or threads beyond the number that is kept apart.
     """
 
     origin_ns: int
     bad_durations: int
     bad_times: int
     beyond_devices: int
+    bad_numbers: int
+    beyond_names: int
     gpu_ops: trace_tables.GpuOps
     calls: trace_tables.HostCalls
     slices: trace_tables.HostSlices
@@ -88,6 +91,8 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         bad_durations=bad_durations,
         bad_times=bad_times,
         beyond_devices=beyond_devices,
+        bad_numbers=columns.numbers.n_dropped,
+        beyond_names=known.names.n_beyond + known.threads.n_beyond,
         gpu_ops=_table(trace_tables.GpuOps, raw["gpu_ops"]),
         calls=_table(trace_tables.HostCalls, raw["calls"]),
         slices=slices,

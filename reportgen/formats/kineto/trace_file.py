@@ -34,9 +34,7 @@ class TraceFile:
     """Content of one file.
 
     ``text`` says what could not be read. ``categories`` counts the events by phase and category,
-    metadata included; ``n_left_out`` events of further lists are not among them;
-    ``n_numbers_dropped`` ids and sizes were too large to be some; ``n_beyond`` events have names
-    or threads beyond the number that is kept apart.
+    metadata included; ``n_left_out`` events of further lists are not among them.
     """
 
     header: TraceHeader
@@ -44,8 +42,6 @@ class TraceFile:
     text: TraceText[TraceEvent]
     categories: Counter[tuple[str, str]]
     n_left_out: int
-    n_numbers_dropped: int
-    n_beyond: int
 
 
 def read_trace(
@@ -69,15 +65,12 @@ def read_trace(
         if on_progress is not None:
             on_progress(len(batch.events), text.n_bytes - n_bytes)
             n_bytes = text.n_bytes
-    known = events.vocabularies
     return TraceFile(
         header=_header(text),
         tables=build_tables(events.columns),
         text=text,
         categories=events.categories,
         n_left_out=n_left_out,
-        n_numbers_dropped=events.numbers.n_dropped,
-        n_beyond=known.names.n_beyond + known.threads.n_beyond,
     )
 
 
@@ -113,7 +106,7 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
     n_apart = sum(n for (phase, _), n in trace.categories.items() if phase in {"B", "E"})
     problems.add(Quality.EVENTS_DROPPED, key, n_apart, what=_SAY_APART)
-    tell_numbers(trace.n_numbers_dropped, trace.n_beyond, key, problems)
+    tell_numbers(tables, key, problems)
     if n_uncategorized := trace.categories["X", ""]:
         said = format_count(n_uncategorized)
         problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)

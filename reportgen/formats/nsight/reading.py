@@ -71,7 +71,7 @@ class ProcessReading:
         return {
             "start_us": self.after_base_us(start_ns),
             "duration_us": duration_us,
-            "name": self.names(texts),
+            "name": self.columns.vocabularies.names.of(texts),
         }
 
     def times_ns(self, values: Sequence[Any]) -> NDArray[np.int64]:
@@ -84,10 +84,6 @@ class ProcessReading:
         time_us = (time_ns - self.base_ns) / NS_PER_US
         time_us[time_ns == NO_TIME_NS] = np.nan
         return np.asarray(time_us, dtype=np.float64)
-
-    def names(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        """Return the codes of names."""
-        return self.columns.vocabularies.names.of(texts)
 
     def threads(self, ids: Sequence[Any]) -> NDArray[np.int32]:
         """Return the codes of threads."""

@@ -46,14 +46,12 @@ _SINCE_1970_NS = 1_262_304_000 * NS_PER_S
 class ReportTrace:
     """The trace of one process in a report.
 
-    ``n_numbers_dropped`` and ``n_beyond`` as in ``TraceFile``; ``n_graph_runs`` replays of CUDA
-    graphs are one operation each; ``damage`` are tables that could not be read to their end.
+    ``n_graph_runs`` replays of CUDA graphs are one operation each; ``damage`` are tables that could
+    not be read to their end.
     """
 
     header: TraceHeader
     tables: TraceTables
-    n_numbers_dropped: int
-    n_beyond: int
     n_graph_runs: int
     damage: dict[str, str]
 
@@ -73,13 +71,10 @@ def read_process(
         if on_rows is not None:
             on_rows(n_rows - n_known)
         n_known = n_rows
-    known = reading.columns.vocabularies
     tables = build_tables(reading.columns)
     return ReportTrace(
         header=_header(report, key, reading.base_ns),
         tables=replace(tables, origin_ns=tables.origin_ns + reading.base_ns),
-        n_numbers_dropped=reading.numbers.n_dropped,
-        n_beyond=known.names.n_beyond + known.threads.n_beyond,
         n_graph_runs=reading.n_graph_runs,
         damage=report.damage,
     )
@@ -200,7 +195,7 @@ def read_part(
 def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
     for table, why in sorted(trace.damage.items()):
         problems.remark(f"Its table {table} cannot be read to the end: {why}.", path=name)
-    tell_numbers(trace.n_numbers_dropped, trace.n_beyond, name, problems)
+    tell_numbers(trace.tables, name, problems)
     if n_rows(trace.tables.memory):
         problems.remark(_SAY_MEMORY, path=name)
     if trace.n_graph_runs:

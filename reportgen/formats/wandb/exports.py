@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -119,23 +118,21 @@ def _of_parquet(file: EventFile, blocks: Iterable[bytes], problems: Diagnostics)
     import duckdb
 
     from reportgen.formats.nsight.database import TooMuchError
-    from reportgen.formats.nsight.parquet import SETTINGS, Folder
+    from reportgen.formats.nsight.parquet import open_folder
 
     table = _Table([])
-    with scratch_folder() as folder, closing(duckdb.connect(config=SETTINGS)) as connection:
-        path = folder / "export.parquet"
-        with path.open("wb") as copy:
+    with scratch_folder() as folder:
+        with (folder / "export.parquet").open("wb") as copy:
             copy.writelines(blocks)
-        opened = Folder(connection=connection)
-        opened.add(path)
-        problems.add(Quality.FILES_SKIPPED, file.key, len(opened.broken), what=_SAY_BROKEN)
-        try:
-            titles = sorted(opened.tables.get("export", ()))
-            table = _Table(titles)
-            if table.is_of_use:
-                _take_all(table, titles, opened)
-        except (duckdb.Error, TooMuchError):
-            problems.add(Quality.FILES_SKIPPED, file.key, what=_SAY_BROKEN)
+        with open_folder(folder) as opened:
+            problems.add(Quality.FILES_SKIPPED, file.key, len(opened.broken), what=_SAY_BROKEN)
+            try:
+                titles = sorted(opened.tables.get("export", ()))
+                table = _Table(titles)
+                if table.is_of_use:
+                    _take_all(table, titles, opened)
+            except (duckdb.Error, TooMuchError):
+                problems.add(Quality.FILES_SKIPPED, file.key, what=_SAY_BROKEN)
     return table
 
 

@@ -221,7 +221,7 @@ def test_ids_beyond_what_can_be_are_dropped_and_counted(report: ReportTables, tm
     assert ops.duration_ns.tolist() == [100, 50]
     assert ops.stream.tolist() == [7, NONE]
     assert ops.correlation.tolist() == [7, NONE]
-    assert trace.n_numbers_dropped == 3
+    assert trace.tables.bad_numbers == 3
     assert trace.tables.bad_times == 1
 
 
