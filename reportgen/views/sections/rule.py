@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from markupsafe import Markup
@@ -111,27 +111,34 @@ def evidence_blocks(exhibits: Sequence[Exhibit], rule_id: str, report: Report) -
     return [
         *exhibit_blocks(shown, context),
         *(replace(block, fold=words) for block in exhibit_blocks(folded, context)),
-        *chosen_blocks(exhibits, rule_id, context),
+        *_chosen_blocks(exhibits, context),
     ]
 
 
-def chosen_blocks(exhibits: Sequence[Exhibit], rule_id: str, context: ChartContext) -> list[Block]:
-    """Return the blocks of each group of exhibits of which the reader chooses one."""
-    groups: dict[str, list[Exhibit]] = {}
-    for item in exhibits:
-        if item.place.choice is not None:
-            groups.setdefault(item.place.choice.group, []).append(item)
-    return [
-        block
-        for options in groups.values()
-        for block in choice_blocks(
-            options,
-            rule_id,
-            lambda item, options=options: exhibit_block(  # type: ignore[misc]  # bound now
-                item if item is options[0] else _top_of(item), context
-            ),
+def _chosen_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> Iterator[Block]:
+    """Yield the blocks of each group of exhibits of which the reader chooses one.
+
+    A single one stands alone. Of several one block has all, the first shown first; those that
+    follow have the figures of the charts among them.
+    """
+    chosen = [(choice, item) for item in exhibits if (choice := item.place.choice)]
+    for group in dict.fromkeys(choice.group for choice, _ in chosen):
+        choices, options = zip(
+            *((one, item) for one, item in chosen if one.group == group), strict=True
         )
-    ]
+        drawn = [exhibit_block(item, context) for item in (options[0], *map(_top_of, options[1:]))]
+        if len(drawn) == 1:
+            yield drawn[0]
+            continue
+        yield block_of(
+            "choices",
+            anchor=anchor_of(context.rule_id, group),
+            question=choices[0].question,
+            panes=[(one.label, block.html) for one, block in zip(choices, drawn, strict=True)],
+        )
+        for block in drawn:
+            if block.figure is not None:
+                yield replace(block, html=Markup(), is_for_notebook=True)
 
 
 def _top_of(table: Exhibit) -> Exhibit:
@@ -270,29 +277,3 @@ def _foot(result: RuleResult, file: str) -> Block:
         groups=[{"title": title, "pairs": pairs} for title, pairs in groups.items() if pairs],
         file=file,
     )
-
-
-def choice_blocks(
-    options: Sequence[Exhibit], rule_id: str, draw: Callable[[Exhibit], Block]
-) -> list[Block]:
-    """Return exhibits of which the reader chooses one; a single one stands alone.
-
-    ``options`` are of one group of a rule, the first is shown first. One block has all of them;
-    those that follow have the figures of the charts among them.
-    """
-    drawn = [draw(item) for item in options]
-    choices = [item.place.choice for item in options if item.place.choice is not None]
-    if len(drawn) == 1:
-        return drawn
-    chooser = block_of(
-        "choices",
-        anchor=anchor_of(rule_id, choices[0].group),
-        question=choices[0].question,
-        panes=[(choice.label, block.html) for choice, block in zip(choices, drawn, strict=True)],
-    )
-    figures = [
-        replace(block, html=Markup(), is_for_notebook=True)
-        for block in drawn
-        if block.figure is not None
-    ]
-    return [chooser, *figures]
