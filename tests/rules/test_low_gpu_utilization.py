@@ -291,6 +291,13 @@ def test_half_a_minute_alone_is_a_stop_where_others_go_on(n_idle: int, is_told: 
     assert (of_cause(result, Cause.GPU_STOPPED) is not None) == is_told
 
 
+def test_a_gpu_that_stopped_before_the_first_recorded_step_is_not_under_used() -> None:
+    values = [95.0] * 80 + [0.0] * 120
+    result = run(RULE, node(gpu0=values, gpu1=[95.0] * 200, steps=(100 * 6, 199 * 6)), **SMALL)
+
+    assert [item.cause for item in result.findings] == [Cause.GPU_STOPPED]
+
+
 def test_a_gpu_that_swings_wastes_its_rests() -> None:
     # Four samples of rest in twelve, the first of them half: what it does between is its usual use.
     values = ([80.0] * 8 + [40.0] + [0.0] * 3) * 5 + [80.0] * 8

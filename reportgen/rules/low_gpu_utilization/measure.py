@@ -252,8 +252,9 @@ def _work_of(
         ended = None
     if loop_ns is not None:
         begin, end = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
-        if end - begin > max(usage.LEAST_LONG, samples.WHOLE_RATIO * (stop - first)):
-            first, stop = begin, min(end, last + 1) if ended and last >= begin else end
+        is_loop = end - begin > max(usage.LEAST_LONG, samples.WHOLE_RATIO * (stop - first))
+        if is_loop and not (ended and last < begin):  # what stopped before them did not train there
+            first, stop = begin, min(end, last + 1) if ended else end
     return slice(first, stop) if stop > first else slice(0, size), ended
 
 
