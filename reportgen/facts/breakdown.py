@@ -114,7 +114,7 @@ def classes_of(spans: SpanTable) -> NDArray[np.int8]:
 
 
 def _is_of_exchange(spans: SpanTable) -> Mask:
-    """Return an (n,) mask of the events of writers that record communication alone."""
+    """Return an (n,) mask of the events of writers that record nothing but communication."""
     return where_word(spans.source, spans.sources, EXCHANGE_SOURCES.__contains__)
 
 
