@@ -17,22 +17,16 @@ import pytest
 
 from reportgen.publish import kernel as kernel_module
 from reportgen.scratch import scratch_folder
-from tests.builders import START_S, Row, timeline_lines, write_system, write_timeline
 from tests.end_to_end.command import folder_of_nobody, run_as_nobody, run_command, run_here
+from tests.end_to_end.test_hostile_input import plain_job
 
-TRAIN = "Step:ModeKeys.TRAIN"
-STEPS: list[Row] = [
-    (TRAIN, TRAIN, START_S + step, START_S + step + 0.5, {"step": step}) for step in range(20)
-]
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_AS, (200 << 20,) * 2); "
 KILLED = "import os; os.kill(os.getpid(), 9)"
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    write_system(tmp_path / "job", {"gpu0": [50.0] * 40, "cpu0": [20.0] * 40})
-    write_timeline(tmp_path / "job", timeline_lines(STEPS))
-    return tmp_path / "job"
+    return plain_job(tmp_path / "job")
 
 
 def in_temporary(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:

@@ -169,26 +169,18 @@ def test_a_report_is_not_uploaded_into_its_job(s3: Bucket, job: str, tmp_path: P
         assert f"The output {output} lies in the raw data of a job" in refused.stderr
 
 
-def denied(bucket: Bucket) -> None:
-    bucket.trouble.denies = "PUT"
-
-
-def cut(bucket: Bucket) -> None:
-    bucket.trouble.cuts = "PUT"
-
-
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("trouble", "said"),
     [
-        (denied, "Access denied: s3:PutObject on {url}/out/profiler-report/"),
-        (cut, "The connection to the store failed (s3:PutObject on {url}/out/profiler-report/"),
+        ("denies", "Access denied: s3:PutObject on {url}/out/profiler-report/"),
+        ("cuts", "The connection to the store failed (s3:PutObject on {url}/out/profiler-report/"),
     ],
 )
-def test_an_upload_that_fails_is_named_and_leaves_the_old_page(s3, job, tmp_path, spoil, said):
+def test_an_upload_that_fails_is_named_and_leaves_the_old_page(s3, job, tmp_path, trouble, said):
     command = (job, "--output", f"{s3.url}/out", *SUMMARY)
     assert run_command(*command, cwd=tmp_path).code == 0
     before = files_in(s3, "out/")
-    spoil(s3)
+    setattr(s3.trouble, trouble, "PUT")
     run = run_command(*command, "--set", "LowGPUUtilization.patience=7", cwd=tmp_path)
     assert (run.code, run.stdout) == (1, "")
     assert run.stderr.startswith(f"error: Cannot write the report to {s3.url}/out. ")
@@ -197,28 +189,16 @@ def test_an_upload_that_fails_is_named_and_leaves_the_old_page(s3, job, tmp_path
     assert files_in(s3, "out/") == before
 
 
-def listing_denied(bucket: Bucket) -> None:
-    bucket.trouble.denies = "GET"
-
-
-def reading_cut(bucket: Bucket) -> None:
-    bucket.trouble.drops_midway = 1_000
-
-
-def reading_slowed(bucket: Bucket) -> None:
-    bucket.trouble.says_slow_down = 1_000
-
-
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("trouble", "what", "said"),
     [
-        (listing_denied, "Access denied: s3:ListBucket on {url}/job."),
-        (reading_cut, "The connection to the store failed (s3:GetObject on {url}/job/"),
-        (reading_slowed, "The store asks to slow down (s3:GetObject on {url}/job/"),
+        ("denies", "GET", "Access denied: s3:ListBucket on {url}/job."),
+        ("drops_midway", 1_000, "The connection to the store failed (s3:GetObject on {url}/job/"),
+        ("says_slow_down", 1_000, "The store asks to slow down (s3:GetObject on {url}/job/"),
     ],
 )
-def test_a_store_that_does_not_recover_is_one_message(s3, job, tmp_path, spoil, said):
-    spoil(s3)
+def test_a_store_that_does_not_recover_is_one_message(s3, job, tmp_path, trouble, what, said):
+    setattr(s3.trouble, trouble, what)
     run = run_command(job, "--output", tmp_path / "out", *SUMMARY, cwd=tmp_path)
     assert (run.code, run.stdout) == (1, "")
     assert run.stderr.startswith("error: " + said.format(url=s3.url))
