@@ -100,20 +100,3 @@ def test_version_and_help(tmp_path: Path) -> None:
     assert version.stdout.strip() == f"make-profiler-report, version {__version__}"
     assert run_command(cwd=tmp_path).code == 2
     assert "--set RULE.PARAM=VALUE" in run_command("--help", cwd=tmp_path).stdout
-
-
-def test_help_loads_nothing_heavy() -> None:
-    import subprocess
-    import sys
-
-    code = (
-        "import sys\n"
-        "from reportgen.cli import command\n"
-        "try:\n    command.main(['--help'])\n"
-        "except SystemExit:\n    pass\n"
-        "heavy = {'pandas', 'plotly', 'numpy', 'duckdb', 'nbconvert', 'papermill', 'jinja2',"
-        " 'obstore', 'nbformat', 'rich', 'msgspec'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"
