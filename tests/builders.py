@@ -17,9 +17,11 @@ from reportgen.arrays import Floats
 from reportgen.profile import (
     NO_STEP,
     JobInfo,
+    JobProfile,
     NodeId,
     NodeProfile,
     PythonTable,
+    Quality,
     Series,
     SourceNote,
     SpanArguments,
@@ -218,6 +220,16 @@ def read_job(path: Path | str) -> NodeProfile:
     """Read a job of one node."""
     (part,) = intake.discover(str(path)).parts
     return intake.read_node(part)
+
+
+def counted(profile: NodeProfile, quality: Quality) -> int:
+    """Return how often the notes of a node count something."""
+    return sum(note.counts.get(quality, 0) for note in profile.notes)
+
+
+def note_texts(found: NodeProfile | JobProfile) -> list[str]:
+    """Return what the notes of a node or a job say."""
+    return [note.text for note in found.notes]
 
 
 def system_line(short_name: str, value: object, time_s: float, *, node: str = "algo-1") -> str:

@@ -15,7 +15,14 @@ from reportgen.profile import Clock, NodeProfile, Quality, SpanSource
 from reportgen.profiler_config import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.units import NS_PER_US
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
-from tests.builders import START_S, timeline_lines, write_end_marker, write_system, write_timeline
+from tests.builders import (
+    START_S,
+    counted,
+    timeline_lines,
+    write_end_marker,
+    write_system,
+    write_timeline,
+)
 from tests.tensorflow_traces import (
     PROFILE_START_US,
     tensorflow_bytes,
@@ -26,10 +33,6 @@ from tests.tensorflow_traces import (
 
 def read(path: Path) -> list[NodeProfile]:
     return [intake.read_node(part) for part in intake.discover(str(path)).parts]
-
-
-def said(profile: NodeProfile, quality: Quality) -> int:
-    return sum(note.counts.get(quality, 0) for note in profile.notes)
 
 
 @pytest.mark.parametrize("name", ["timeline.json", "trace-of-horovod", "h.json.gz"])
@@ -47,7 +50,7 @@ def test_a_timeline_of_horovod_is_a_job_whatever_its_name(tmp_path: Path, name: 
     # from the first event on, not since the machine was started
     assert (spans.start_ns.min(), spans.end_ns.max()) == (0, 24_102 * NS_PER_US)
     np.testing.assert_array_equal(intake.read_events(job.parts[0]).start_ns, spans.start_ns)
-    assert said(profile, Quality.LINES_BROKEN) == 0
+    assert counted(profile, Quality.LINES_BROKEN) == 0
 
 
 def test_a_folder_with_a_timeline_of_horovod_is_a_job(tmp_path: Path) -> None:
@@ -77,7 +80,7 @@ def test_a_negotiation_that_nobody_saw_end_is_counted_not_measured(tmp_path: Pat
     (profile,) = read(path)
     names = [profile.spans.names[code] for code in profile.spans.name]
     assert names.count("NEGOTIATE_ALLREDUCE") == 1
-    assert said(profile, Quality.EVENTS_UNMATCHED) == 1
+    assert counted(profile, Quality.EVENTS_UNMATCHED) == 1
 
 
 def test_a_long_timeline_is_read_in_pieces_with_every_damaged_line_counted(tmp_path: Path) -> None:
@@ -89,7 +92,7 @@ def test_a_long_timeline_is_read_in_pieces_with_every_damaged_line_counted(tmp_p
     path.write_bytes(horovod_bytes(lines))
     assert path.stat().st_size > 8 * CHUNK_BYTES
     (profile,) = read(path)
-    assert said(profile, Quality.LINES_BROKEN) == 2
+    assert counted(profile, Quality.LINES_BROKEN) == 2
     (note,) = (note for note in profile.notes if "cannot be read" in note.text)
     assert f"line 42, line {len(lines) - 20 + 2}" in note.text
     assert abs(profile.spans.n_spans - (6 * n_negotiations + 1)) <= 2
@@ -110,7 +113,7 @@ def test_rotated_timelines_keep_the_ready_marks_without_their_durations(tmp_path
     path = folder / f"{int((START_S + 60) * 1e6)}_27-algo-1_horovod_timeline.json"
     path.write_text("[\n" + ",\n".join([head, *rows]) + "\n]\n")
     (profile,) = read(tmp_path)
-    assert said(profile, Quality.EVENTS_DROPPED) == 0
+    assert counted(profile, Quality.EVENTS_DROPPED) == 0
     is_mark = [profile.spans.names[code].isdecimal() for code in profile.spans.name]
     assert sum(is_mark) == 12
     assert profile.spans.duration_ns[is_mark].max() == 0
@@ -193,7 +196,7 @@ def test_a_damaged_trace_of_tensorflow_is_a_note_and_nothing_else_is_lost(tmp_pa
     (profile,) = read(tmp_path)
     assert profile.system.n_samples == 20
     assert profile.spans.n_spans == 0
-    assert said(profile, Quality.FILES_SKIPPED) == 1
+    assert counted(profile, Quality.FILES_SKIPPED) == 1
 
 
 def test_the_configuration_in_a_jobs_folder_says_what_was_profiled(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import AmbiguousJobError, FormatError
-from reportgen.profile import NodeProfile, SeriesKind, TimeRange
-from tests.builders import START_S, known, write_system
+from reportgen.profile import SeriesKind, TimeRange
+from tests.builders import START_S, known, note_texts, read_job, write_system
 from tests.monitoring_files import (
     gpu_values,
     history,
@@ -28,17 +28,8 @@ from tests.shared_data import SHARED_DATA, needs_shared_data
 GIB = 1 << 30
 
 
-def read(path: Path) -> NodeProfile:
-    (part,) = intake.discover(str(path)).parts
-    return intake.read_node(part)
-
-
-def texts_of(node: NodeProfile) -> list[str]:
-    return [note.text for note in node.notes]
-
-
 def test_a_run_has_samples_gpus_exit_code_and_progress(tmp_path: Path) -> None:
-    node = read(write_wandb(tmp_path, wandb_run(10)))
+    node = read_job(write_wandb(tmp_path, wandb_run(10)))
     assert node.node == "run-abc123"
     assert node.system.n_ticks == 10
     assert node.system.interval_ns == 15_000_000_000
@@ -53,7 +44,7 @@ def test_a_run_has_samples_gpus_exit_code_and_progress(tmp_path: Path) -> None:
     assert progress.counter == "train/global_step"
     assert progress.step.tolist()[:3] == [0, 10, 20]
     assert list(progress.logged) == ["train/tokens_per_second"]
-    assert texts_of(node)[-1] == (
+    assert note_texts(node)[-1] == (
         "Weights & Biases kept one value of each metric every 15 s: a pause or a dip that is "
         "shorter cannot be seen here."
     )
@@ -66,7 +57,7 @@ def test_counters_become_rates_and_a_new_start_gives_none(tmp_path: Path) -> Non
         samples(START_S + 30 * at, counters | {"network.recv": count, "disk.sda.in": at})
         for at, count in enumerate(counts)
     ]
-    system = read(write_wandb(tmp_path, records)).system
+    system = read_job(write_wandb(tmp_path, records)).system
     received = system.matrix(SeriesKind.RECEIVE_ALGORITHM)[:, 0]
     np.testing.assert_array_equal(received, [np.nan, 2.0, 2.0, np.nan, 2.0])
     disks = system.matrix(SeriesKind.READ_RATE)
@@ -85,7 +76,7 @@ def test_old_and_new_forms_of_values_are_read(tmp_path: Path) -> None:
             ("_step", number(5, 7)),
         )
     )
-    node = read(write_wandb(tmp_path, [old, later, message(2, typed)]))
+    node = read_job(write_wandb(tmp_path, [old, later, message(2, typed)]))
     assert node.system.matrix(SeriesKind.HOST_MEMORY)[:, 0].tolist() == [50.0, 60.0]
     assert node.system.matrix(SeriesKind.TRANSMIT_ALGORITHM)[1, 0] == 2.0
     (progress,) = known(node.monitoring).progress
@@ -99,9 +90,9 @@ def test_values_that_cannot_be_are_counted_and_left_out(tmp_path: Path) -> None:
         samples(12.0, {"gpu.0.gpu": 50.0}),
         b"\x3a\x05\xff\xff\xff\xff\xff",
     ]
-    node = read(write_wandb(tmp_path, records))
+    node = read_job(write_wandb(tmp_path, records))
     assert node.system.n_ticks == 1
-    texts = texts_of(node)
+    texts = note_texts(node)
     assert "2 samples without a finite value were left out." in texts
     assert any(text.startswith("1 sample outside what can be") for text in texts)
     assert "1 record cannot be read and was skipped." in texts
@@ -113,11 +104,11 @@ def test_a_run_that_is_cut_off_or_damaged_is_read_as_far_as_it_goes(tmp_path: Pa
     content = bytearray(file.read_bytes())
     content[40_000] ^= 0xFF
     file.write_bytes(content[:-9])
-    node = read(run)
+    node = read_job(run)
     assert 1_800 < node.system.n_ticks < 2_000
     assert node.monitoring is not None
     assert (node.monitoring.exit_code, node.monitoring.is_ended) == (None, False)
-    texts = texts_of(node)
+    texts = note_texts(node)
     assert any(text.startswith("1 block of 32 KiB is damaged") for text in texts)
     assert any("breaks off, as of a run that is still going" in text for text in texts)
 
@@ -126,9 +117,9 @@ def test_a_run_that_is_cut_off_or_damaged_is_read_as_far_as_it_goes(tmp_path: Pa
 def test_gpus_of_others_are_told(tmp_path: Path, own: tuple[int, ...], is_told: bool) -> None:
     values = gpu_values(50.0) | gpu_values(60.0, gpu=1)
     values |= {f"gpu.process.{gpu}.gpu": 50.0 for gpu in own}
-    node = read(write_wandb(tmp_path, [samples(START_S, values)]))
+    node = read_job(write_wandb(tmp_path, [samples(START_S, values)]))
     assert len(node.system.names(SeriesKind.GPU_UTILIZATION)) == 2
-    assert any("ran on gpu1 alone" in text for text in texts_of(node)) == is_told
+    assert any("ran on gpu1 alone" in text for text in note_texts(node)) == is_told
 
 
 def test_memory_and_steps_that_cannot_be_are_left_out(tmp_path: Path) -> None:
@@ -136,13 +127,15 @@ def test_memory_and_steps_that_cannot_be_are_left_out(tmp_path: Path) -> None:
     large = {"gpu.0.memoryAllocatedBytes": 1e300, "gpu.0.memoryAllocated": 5.0}
     steps = [{"_timestamp": START_S + at, "_step": step} for at, step in enumerate((1, 2, 1e300))]
     records = [samples(START_S, odd), samples(START_S + 15, large), *map(history, steps)]
-    node = read(write_wandb(tmp_path, records))
+    node = read_job(write_wandb(tmp_path, records))
     assert not node.system.names(SeriesKind.GPU_TOTAL_BYTES)
     assert known(node.monitoring).progress[0].step.tolist() == [1, 2]
 
 
 def test_a_failed_run_says_its_code(tmp_path: Path) -> None:
-    monitoring = known(read(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring)
+    monitoring = known(
+        read_job(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring
+    )
     assert monitoring.exit_code == -9
 
 
@@ -150,7 +143,7 @@ def test_older_versions_name_gpus_beside_the_run(tmp_path: Path) -> None:
     run = write_wandb(tmp_path, [samples(START_S, gpu_values(1.0))])
     said = {"gpu": "Tesla V100", "gpu_count": 2, "email": "me@example.com", "args": ["--secret"]}
     (run / "files" / "wandb-metadata.json").write_text(json.dumps(said))
-    monitoring = known(read(run).monitoring)
+    monitoring = known(read_job(run).monitoring)
     assert [gpu.name for gpu in monitoring.gpus] == ["Tesla V100", "Tesla V100"]
 
 
@@ -212,7 +205,9 @@ def test_several_runs_are_several_jobs(tmp_path: Path) -> None:
 def test_hostile_names_and_sizes_cost_little(tmp_path: Path) -> None:
     names = {f"gpu.{at}.gpu": 1.0 for at in range(1_000)} | {f"n{at}": 1 for at in range(40_000)}
     huge = history({"_timestamp": START_S, "_step": 1, "text": "x" * (20 << 20)})
-    node = read(write_wandb(tmp_path, [samples(START_S, names), huge, samples(START_S + 1, {})]))
+    node = read_job(
+        write_wandb(tmp_path, [samples(START_S, names), huge, samples(START_S + 1, {})])
+    )
     assert len(node.system.series) == 256
     assert not known(node.monitoring).progress
 
@@ -220,7 +215,7 @@ def test_hostile_names_and_sizes_cost_little(tmp_path: Path) -> None:
 @needs_shared_data
 def test_every_sample_of_a_real_run_is_in_the_table() -> None:
     path = SHARED_DATA / "wandb" / "run-qnolswhj.wandb"
-    system = read(path).system
+    system = read_job(path).system
     columns = dict(zip(system.series, system.columns, strict=True))
     named = {
         f"gpu{gpu}/{ours}": f"gpu.{gpu}.{theirs}"

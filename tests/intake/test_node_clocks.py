@@ -15,7 +15,7 @@ from reportgen.intake.samples import read_samples
 from reportgen.profile import JobProfile, NodeProfile
 from reportgen.results import RuleResult
 from reportgen.rules.long_pause import NOT_ALIGNED, RULE
-from tests.builders import START_S, known, system_line, write_end_marker, write_minute
+from tests.builders import START_S, known, note_texts, system_line, write_end_marker, write_minute
 from tests.rules.samples import run
 
 START_NS = int(START_S * 1e9)
@@ -71,10 +71,6 @@ def synchronized(folder: Path, late_s: float, **more: Any) -> JobProfile:
     return job(folder, late_s, node_1=rank(0, ends(0)), node_2=rank(1, ends(late_s, **more)))
 
 
-def remarks(found: JobProfile) -> list[str]:
-    return [note.text for note in found.notes]
-
-
 def first_times(found: JobProfile) -> list[int]:
     return [node.system.first_ns or 0 for node in nodes(found)]
 
@@ -96,7 +92,7 @@ def test_steps_that_end_together_align_the_nodes(tmp_path: Path, late_s: float) 
     assert abs(one - other) < 1_000_000
     assert 0 < (known(found.recording).nodes[1].clock_bound_ns or 0) < 2_000_000
     side = "ahead of" if late_s > 0 else "behind"
-    (text,) = remarks(found)
+    (text,) = note_texts(found)
     assert text.startswith("The clock of node-2 was ")
     assert f" {side} that of node-1, known to ± " in text
     assert text.endswith("by the ends of their steps; the times of node-2 were moved.")
@@ -108,7 +104,7 @@ def test_without_such_ranks_nothing_is_moved_and_nothing_compared(tmp_path: Path
 
     one, other = first_times(found)
     assert other - one == int(late_s * 1e9)
-    (text,) = remarks(found)
+    (text,) = note_texts(found)
     assert "not aligned; no finding compares them at an instant" in text
     result = long_pause(found)
     assert known(result.reason).text == NOT_ALIGNED
@@ -129,7 +125,7 @@ def test_clocks_that_may_agree_move_nothing(tmp_path: Path) -> None:
 
     one, other = first_times(found)
     assert other - one == 1_000_000
-    (text,) = remarks(found)
+    (text,) = note_texts(found)
     assert text.startswith("The clocks of node-1 and node-2 agree within ")
 
 
@@ -146,14 +142,14 @@ def test_clocks_that_may_agree_move_nothing(tmp_path: Path) -> None:
 def test_ranks_that_do_not_train_together_align_nothing(theirs, tmp_path: Path) -> None:
     found = job(tmp_path, 0.3, node_1=rank(0, ends(0)), node_2=theirs)
 
-    assert "could not be compared" in remarks(found)[0]
+    assert "could not be compared" in note_texts(found)[0]
 
 
 def test_of_a_rank_that_was_started_again_the_last_run_counts(tmp_path: Path) -> None:
     theirs = {"ranks": [{"rank": 1, "step_ends": item} for item in (ends(-500, n=90), ends(0.3))]}
     found = job(tmp_path, 0.3, node_1=rank(0, ends(0)), node_2=theirs)
 
-    assert "was 300 ms ahead of" in remarks(found)[0]
+    assert "was 300 ms ahead of" in note_texts(found)[0]
 
 
 def test_single_samples_and_events_are_moved_as_well(tmp_path: Path) -> None:
@@ -167,5 +163,5 @@ def test_one_node_needs_no_comparison(tmp_path: Path) -> None:
     found = job(tmp_path, 0.0)
     (tmp_path / "profiler-output" / "recorder.node-2.json").unlink()
 
-    assert remarks(intake.discover(str(tmp_path))) == []
+    assert note_texts(intake.discover(str(tmp_path))) == []
     assert found.recording is not None

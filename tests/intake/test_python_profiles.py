@@ -15,7 +15,7 @@ from reportgen.formats.python_profile import reading
 from reportgen.intake import python_profiles
 from reportgen.profile import NO_CALLS, Clock, NodeProfile, Quality, TimeRange
 from sample_data.python_profiles import BETWEEN, FORWARD, dump_bytes, tree_bytes, write_profile
-from tests.builders import START_S, ns, write_minute
+from tests.builders import START_S, note_texts, ns, write_minute
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 T = ns(START_S) // 1000
@@ -38,10 +38,6 @@ def read(job: Path) -> list[NodeProfile]:
     return [intake.read_node(part) for part in intake.discover(str(job)).parts]
 
 
-def texts(part: NodeProfile) -> list[str]:
-    return [note.text for note in part.notes]
-
-
 def test_a_profile_belongs_to_the_node_and_worker_in_its_folder(tmp_path: Path) -> None:
     profiled(tmp_path, node_id="27-algo-2")
     profiled(tmp_path, node_id="28-algo-1")
@@ -49,7 +45,7 @@ def test_a_profile_belongs_to_the_node_and_worker_in_its_folder(tmp_path: Path) 
     assert (first.node, second.node) == ("algo-1", "algo-2")
     assert [profile.worker for profile in second.python.profiles] == ["algo-2-27"]
     assert second.python.profiles[0].interval.start.time_us == T
-    assert texts(second) == ["1 Python profile of algo-2 was read."]
+    assert note_texts(second) == ["1 Python profile of algo-2 was read."]
 
 
 def test_profiles_alone_are_a_job_on_a_wall_clock(tmp_path: Path) -> None:
@@ -124,7 +120,7 @@ def test_more_profiles_than_are_read_are_said(tmp_path: Path, monkeypatch: pytes
         profiled(tmp_path, second)
     (part,) = read(tmp_path)
     assert [profile.interval.start.step for profile in part.python.profiles] == [0, 1]
-    assert any(text.startswith("3 Python profiles were left out") for text in texts(part))
+    assert any(text.startswith("3 Python profiles were left out") for text in note_texts(part))
 
 
 def test_a_file_too_large_for_a_profile_is_not_fetched(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from reportgen.recorded_job import RecordedWork
 from tests.builders import (
     START_S,
     known,
+    note_texts,
     system_line,
     timeline_lines,
     write_end_marker,
@@ -58,10 +59,6 @@ def job(folder: Path, files: dict[str, object]) -> JobProfile:
 
 def node(found: JobProfile) -> NodeProfile:
     return intake.read_node(found.parts[0])
-
-
-def remarks(found: JobProfile) -> list[str]:
-    return [note.text for note in found.notes]
 
 
 def test_a_job_of_another_recorder_has_no_recording(tmp_path: Path) -> None:
@@ -171,7 +168,7 @@ def test_what_is_missing_or_was_lost_is_remarked(tmp_path: Path) -> None:
     rank = {**RANK, "lost_events": 5}
     found = job(tmp_path, {"recorder.json": card, "recorder/ranks/0-node-1-7.json": rank})
 
-    assert remarks(found) == [
+    assert note_texts(found) == [
         "Not recorded on node-1: GPUs (no driver); disk (OSError).",
         "1,200 ticks of node-1 could not be written.",
         "5 events could not be written and are missing.",
@@ -184,7 +181,7 @@ def test_faults_of_hooks_are_remarked_once_with_their_count(tmp_path: Path) -> N
     lines = "\n".join([json.dumps(fault)] * 2 + broken + [json.dumps({"kind": "not_seen"})])
     found = job(tmp_path, {"recorder.json": CARD, "recorder/faults/0-node-1-7.jsonl": lines})
 
-    assert remarks(found) == [
+    assert note_texts(found) == [
         (
             "The hook torch.optimizer failed (TypeError) and was switched off; its later data are "
             "missing, 2 times."
@@ -215,13 +212,13 @@ def test_each_kind_of_remark_has_its_sentence(fault, said, tmp_path: Path) -> No
         tmp_path, {"recorder.json": CARD, "recorder/faults/0-node-1-7.jsonl": json.dumps(fault)}
     )
 
-    assert remarks(found) == [said]
+    assert note_texts(found) == [said]
 
 
 def test_a_folder_of_two_jobs_is_remarked(tmp_path: Path) -> None:
     runs = {f"recorder/runs/node-1-{n}.json": {"is_other_job": n == 2} for n in (1, 2)}
 
-    assert remarks(job(tmp_path, {"recorder.json": CARD, **runs})) == [
+    assert note_texts(job(tmp_path, {"recorder.json": CARD, **runs})) == [
         "Two different jobs were recorded into this folder; they are mixed here."
     ]
 

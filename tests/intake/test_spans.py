@@ -15,6 +15,7 @@ from reportgen.profile.spans import ARRAY_COLUMNS
 from tests.builders import (
     START_S,
     Row,
+    counted,
     span_table,
     system_line,
     timeline_lines,
@@ -37,10 +38,6 @@ ROWS: list[Row] = [
 
 def read(job: Path, index: int = 0) -> NodeProfile:
     return intake.read_node(intake.discover(str(job)).parts[index])
-
-
-def counted(profile: NodeProfile, quality: Quality) -> int:
-    return sum(note.counts.get(quality, 0) for note in profile.notes)
 
 
 def assert_same(one: SpanTable, other: SpanTable) -> None:

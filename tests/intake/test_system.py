@@ -11,12 +11,13 @@ import pytest
 
 from reportgen import intake
 from reportgen.intake import blocks, system
-from reportgen.profile import NodeProfile, Quality, Series, SeriesKind
+from reportgen.profile import Quality, Series, SeriesKind, SystemTable
 from reportgen.profile.column_file import ColumnFile
 from reportgen.rules import cpu_bottleneck
 from reportgen.units import seconds_key
 from tests.builders import (
     START_S,
+    counted,
     ns,
     pack_hour,
     read_job,
@@ -41,10 +42,6 @@ COLUMNS: dict[str, list[float | None]] = {
 }
 
 
-def counted(profile: NodeProfile, quality: Quality) -> int:
-    return sum(note.counts.get(quality, 0) for note in profile.notes)
-
-
 def minute(n_lines: int = 20, *, start_s: float = START_S) -> list[str]:
     return [
         system_line(name, tick, start_s + tick / 2)
@@ -53,14 +50,19 @@ def minute(n_lines: int = 20, *, start_s: float = START_S) -> list[str]:
     ]
 
 
-def test_a_written_job_reads_back_as_the_table_it_was_written_from(tmp_path: Path) -> None:
-    write_system(tmp_path, COLUMNS)
-    table, expected = read_job(tmp_path).system, system_table(COLUMNS)
+def assert_same(table: SystemTable, expected: SystemTable) -> None:
     assert table.series == expected.series
     assert table.tick_ns.tolist() == expected.tick_ns.tolist()
     np.testing.assert_array_equal(values_of(table), values_of(expected))
     assert (table.first_ns, table.last_ns) == (expected.first_ns, expected.last_ns)
-    assert (table.interval_ns, table.n_samples) == (ns(0.5), expected.n_samples)
+    assert (table.interval_ns, table.n_samples) == (expected.interval_ns, expected.n_samples)
+
+
+def test_a_written_job_reads_back_as_the_table_it_was_written_from(tmp_path: Path) -> None:
+    write_system(tmp_path, COLUMNS)
+    table, expected = read_job(tmp_path).system, system_table(COLUMNS)
+    assert_same(table, expected)
+    assert table.interval_ns == ns(0.5)
 
 
 def test_a_long_job_is_put_together_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -71,12 +73,7 @@ def test_a_long_job_is_put_together_in_files(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(blocks, "PIECE_BYTES", 1)
     monkeypatch.setattr(blocks, "_ROWS_AT_ONCE", 100)
 
-    table = read_job(tmp_path).system
-
-    np.testing.assert_array_equal(table.tick_ns, expected.tick_ns)
-    np.testing.assert_array_equal(values_of(table), values_of(expected))
-    assert (table.first_ns, table.last_ns) == (expected.first_ns, expected.last_ns)
-    assert (table.interval_ns, table.n_samples) == (expected.interval_ns, expected.n_samples)
+    assert_same(read_job(tmp_path).system, expected)
 
 
 def test_cores_are_in_numeric_order(tmp_path: Path) -> None:
@@ -184,16 +181,13 @@ def test_a_line_without_a_name_and_one_with_it_are_one_series(tmp_path: Path) ->
     assert values_of(table)[:, 0].tolist() == [1, 2]
 
 
-def test_samples_outside_their_minute_are_kept_and_counted(tmp_path: Path) -> None:
-    write_minute(tmp_path, [*minute(), system_line("gpu0", 9, START_S + 65.5)])
+@pytest.mark.parametrize(("late_s", "n_outside"), [(64.5, 0), (65.5, 1)])
+def test_samples_outside_their_minute_are_kept_and_counted(tmp_path: Path, late_s, n_outside):
+    """Five seconds over the minute are nothing."""
+    write_minute(tmp_path, [*minute(), system_line("gpu0", 9, START_S + late_s)])
     profile = read_job(tmp_path)
     assert profile.system.n_samples == 21
-    assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 1
-
-
-def test_five_seconds_over_the_minute_are_nothing(tmp_path: Path) -> None:
-    write_minute(tmp_path, [*minute(), system_line("gpu0", 9, START_S + 64.5)])
-    assert counted(read_job(tmp_path), Quality.SAMPLES_OUT_OF_MINUTE) == 0
+    assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == n_outside
 
 
 @pytest.mark.parametrize("time_s", [-4e9, 0.0, 1e6, 4.9e9, 1e12, 1.7e18, 1e300])
@@ -249,10 +243,7 @@ def test_blocks_do_not_change_the_table(tmp_path: Path, monkeypatch: pytest.Monk
     write_system(tmp_path, {"gpu0": [7.0] * 400, "cpu0": [5.0] * 399, "cpu1": [None] * 300 + [1.0]})
     whole = read_job(tmp_path).system
     monkeypatch.setattr(system, "BLOCK_BYTES", 1)
-    cut = read_job(tmp_path).system
-    assert cut.series == whole.series
-    assert cut.tick_ns.tolist() == whole.tick_ns.tolist()
-    np.testing.assert_array_equal(values_of(cut), values_of(whole))
+    assert_same(read_job(tmp_path).system, whole)
 
 
 def test_late_samples_find_their_place_in_an_earlier_block(tmp_path: Path, monkeypatch) -> None:
@@ -286,8 +277,7 @@ def test_a_packed_hour_is_read_like_its_minutes(tmp_path: Path) -> None:
 
     assert packed.name == f"{START_S:.0f}.algo-1.json.gz"
     assert list((tmp_path / "packed").rglob("*.json")) == []
-    np.testing.assert_array_equal(values_of(profile.system), values_of(minutes.system))
-    assert profile.system.tick_ns.tolist() == minutes.system.tick_ns.tolist()
+    assert_same(profile.system, minutes.system)
     assert [note.counts for note in profile.notes] == [{Quality.FILES_READ: 1}]
 
 

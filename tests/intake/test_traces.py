@@ -79,9 +79,9 @@ def test_traces_of_several_processes_in_one_file_are_named(tmp_path: Path) -> No
 def test_events_of_other_profilers_are_named(tmp_path: Path) -> None:
     begin = span("cpu_op", "aten::mm", 0, 1) | {"ph": "B"}
     old = {"name": "mm", "ph": "X", "ts": START_US, "dur": 3, "tid": 0, "pid": "CUDA functions"}
-    write_trace(tmp_path / "trace.json", trace_text([kernel(0, 1, 1), begin, old]))
-
-    trace = read_one(tmp_path)
+    trace = read_one(
+        write_trace(tmp_path / "trace.json", trace_text([kernel(0, 1, 1), begin, old]))
+    )
 
     assert "1 event has only a begin or only an end" in notes_of(trace)
     assert "Spans without a category: 1." in notes_of(trace)
@@ -194,9 +194,7 @@ def test_an_empty_trace_and_an_empty_file_are_notes(tmp_path: Path) -> None:
 
 def test_what_was_lost_is_told_in_numbers(tmp_path: Path) -> None:
     text = trace_text()
-    write_trace(tmp_path / "a.json", text[: text.rindex('"stream"')])
-
-    trace = read_one(tmp_path)
+    trace = read_one(write_trace(tmp_path / "a.json", text[: text.rindex('"stream"')]))
 
     assert sum(note.counts.get(Quality.BYTES_LOST, 0) for note in trace.notes) > 50
     assert "Events that it had not written are not counted" in notes_of(trace)
@@ -227,9 +225,7 @@ def test_steps_that_cross_are_kept_and_counted(tmp_path: Path) -> None:
         step(3, 200.0, 100.0),
         kernel(50.0, 10.0, 1),
     ]
-    write_trace(tmp_path / "a.json", trace_text(events))
-
-    trace = read_one(tmp_path)
+    trace = read_one(write_trace(tmp_path / "a.json", trace_text(events)))
 
     assert n_rows(trace.slices) == len(events) - 1
     assert trace.steps.start_ns.tolist() == [0, 100_000, 200_000]

@@ -10,17 +10,12 @@ import pytest
 from reportgen import intake
 from reportgen.errors import AmbiguousJobError, FormatError
 from reportgen.formats.tensorboard_events import checksum
-from reportgen.profile import NodeProfile, Quality
-from tests.builders import START_S, known
+from reportgen.profile import Quality
+from tests.builders import START_S, known, read_job
 from tests.monitoring_files import event_file, message, number, scalar
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 NAME = "events.out.tfevents.1783071000.private-host.77.0"
-
-
-def read(path: Path) -> NodeProfile:
-    (part,) = intake.discover(str(path)).parts
-    return intake.read_node(part)
 
 
 def write(folder: Path, events: list[bytes], *, name: str = NAME) -> Path:
@@ -42,7 +37,7 @@ def test_the_checksum_is_that_of_tfrecords() -> None:
 
 
 def test_progress_is_that_of_the_tag_with_most_events(tmp_path: Path) -> None:
-    node = read(write(tmp_path / "run", events()))
+    node = read_job(write(tmp_path / "run", events()))
     assert node.job.name == "run"
     assert not node.system.n_ticks
     (progress,) = known(node.monitoring).progress
@@ -68,7 +63,7 @@ def test_numbers_of_speed_are_kept_in_each_form(tmp_path: Path) -> None:
             + number(2, at)
             + message(5, message(1, value))
         )
-    progress = known(read(write(tmp_path, scalars)).monitoring)
+    progress = known(read_job(write(tmp_path, scalars)).monitoring)
     assert progress.progress[0].logged["mfu"][1].tolist() == [7.5, 7.5, 7.5]
 
 
@@ -76,20 +71,20 @@ def test_damage_is_counted_without_the_name_of_the_machine(tmp_path: Path) -> No
     content = bytearray(event_file(events()))
     content[80] ^= 1
     (tmp_path / NAME).write_bytes(content[:-5])
-    node = read(tmp_path)
+    node = read_job(tmp_path)
     counts = {quality: n for note in node.notes for quality, n in note.counts.items()}
     assert counts[Quality.LINES_BROKEN] == 1
     assert counts[Quality.BYTES_LOST] > 0
     assert all("private-host" not in note.path + note.text for note in node.notes)
     content[len(content) // 2 :] = bytes(1_000)
     (tmp_path / NAME).write_bytes(content)
-    assert 5 < known(read(tmp_path).monitoring).progress[0].step.size < 20
+    assert 5 < known(read_job(tmp_path).monitoring).progress[0].step.size < 20
 
 
 def test_large_events_are_passed_over(tmp_path: Path) -> None:
     image = message(5, message(1, message(1, "image") + message(4, bytes(3 << 20))))
     scalars = events()
-    monitoring = known(read(write(tmp_path, [*scalars[:9], image, *scalars[9:]])).monitoring)
+    monitoring = known(read_job(write(tmp_path, [*scalars[:9], image, *scalars[9:]])).monitoring)
     assert monitoring.progress[0].step.size == 20
 
 
@@ -112,7 +107,7 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
 
 @needs_shared_data
 def test_a_real_file_is_read_to_its_end() -> None:
-    node = read(SHARED_DATA / "wandb" / "events.out.tfevents.1585769947")
+    node = read_job(SHARED_DATA / "wandb" / "events.out.tfevents.1585769947")
     (progress,) = known(node.monitoring).progress
     assert not any(note.counts.get(Quality.LINES_BROKEN) for note in node.notes)
     assert progress.step.size > 3

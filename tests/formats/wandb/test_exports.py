@@ -9,7 +9,7 @@ import pytest
 
 from reportgen import intake
 from reportgen.profile import Clock, NodeProfile, Quality, SeriesKind
-from tests.builders import START_S, known
+from tests.builders import START_S, known, read_job
 
 ROWS = [(START_S + 15.5 * at, 10.0 * at, 1000.0 * at, 7 * at) for at in range(4)]
 TITLES = '"","system.gpu.0.gpu","_timestamp","system.network.recv","_wandb","global_step"\n'
@@ -17,11 +17,6 @@ CSV = TITLES + "".join(
     f"{at},{use},{time_s},{received},True,{step}\n"
     for at, (time_s, use, received, step) in enumerate(ROWS)
 )
-
-
-def read(path: Path) -> NodeProfile:
-    (part,) = intake.discover(str(path)).parts
-    return intake.read_node(part)
 
 
 def check(node: NodeProfile) -> None:
@@ -36,12 +31,12 @@ def check(node: NodeProfile) -> None:
 
 def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
     (tmp_path / "history.csv").write_text(CSV)
-    check(read(tmp_path / "history.csv"))
-    check(read(tmp_path))
+    check(read_job(tmp_path / "history.csv"))
+    check(read_job(tmp_path))
     packed = tmp_path / "other" / "history.parquet"
     packed.parent.mkdir()
     duckdb.sql(f"COPY (FROM '{tmp_path}/history.csv') TO '{packed}'")
-    check(read(packed))
+    check(read_job(packed))
 
 
 def test_a_chart_counts_from_the_start_and_names_its_runs(tmp_path: Path) -> None:
@@ -59,9 +54,9 @@ def test_a_chart_counts_from_the_start_and_names_its_runs(tmp_path: Path) -> Non
 
 def test_parquet_of_others_and_broken_ones_hold_nothing(tmp_path: Path) -> None:
     duckdb.sql(f"COPY (SELECT 1 AS a) TO '{tmp_path}/a.parquet'")
-    assert not read(tmp_path / "a.parquet").system.n_ticks
+    assert not read_job(tmp_path / "a.parquet").system.n_ticks
     (tmp_path / "b.parquet").write_bytes(b"PAR1" + bytes(100))
-    assert not read(tmp_path / "b.parquet").system.n_ticks
-    assert [note.counts for note in read(tmp_path / "b.parquet").notes][:1] == [
+    assert not read_job(tmp_path / "b.parquet").system.n_ticks
+    assert [note.counts for note in read_job(tmp_path / "b.parquet").notes][:1] == [
         {Quality.FILES_SKIPPED: 1}
     ]
