@@ -18,7 +18,7 @@ from tests.browser.test_accessibility import LOOKS, _complaints
 from tests.browser.watching import TIMEOUT_MS, opened, unfold_all, wait_until
 from tests.builders import START_S as JOB_START_S
 from tests.builders import known
-from tests.fuzz.attacks_saved import gzipped_zeros
+from tests.fuzz.attacks_saved import packed_zeros
 from tests.views import pages, reports, traces
 from tests.views.lane_files import LaneFile, training_file
 from tests.views.timeline.jobs import training_node, training_report
@@ -521,7 +521,7 @@ def _with_names(names: list[str]) -> bytes:
 
 def _with_bomb() -> bytes:
     made = training_file(n_ranks=1)
-    at = made._add(gzipped_zeros(1 << 10))
+    at = made._add(packed_zeros(1 << 10, 31))
     for lane in made.lanes:
         for held in lane["blocks"]:
             held["at"] = at

@@ -95,18 +95,19 @@ def _with_data(folder: Path, n_rows: int, packed: bytes, n_columns: int = 1) -> 
 
 
 @cache
-def _gigabytes() -> bytes:
-    packer = zlib.compressobj(9)
+def packed_zeros(n_mib: int, window_bits: int) -> bytes:
+    """Return so many MiB of zeros, packed by zlib (15) or gzip (31)."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, window_bits)
     block = bytes(1 << 20)
-    return b"".join([*(packer.compress(block) for _ in range(3 << 10)), packer.flush()])
+    return b"".join([*(packer.compress(block) for _ in range(n_mib)), packer.flush()])
 
 
 def saved_column_of_3_gb(folder: Path) -> Path:
-    return _with_data(folder, 60, _gigabytes())
+    return _with_data(folder, 60, packed_zeros(3 << 10, 15))
 
 
 def saved_column_declares_its_3_gb(folder: Path) -> Path:
-    return _with_data(folder, (3 << 30) // 8, _gigabytes())
+    return _with_data(folder, (3 << 30) // 8, packed_zeros(3 << 10, 15))
 
 
 def saved_many_packed_columns(folder: Path) -> Path:
@@ -131,17 +132,9 @@ def _lanes(change: Callable[[dict[str, Any]], object]) -> bytes:
     return made.packed()
 
 
-@cache
-def gzipped_zeros(n_mib: int) -> bytes:
-    """Return so many MiB of zeros, packed."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    block = bytes(1 << 20)
-    return b"".join([*(packer.compress(block) for _ in range(n_mib)), packer.flush()])
-
-
 def timeline_block_of_3_gb(folder: Path) -> Path:
     made = training_file(n_ranks=1)
-    at = made._add(gzipped_zeros(3 << 10))
+    at = made._add(packed_zeros(3 << 10, 31))
     for lane in made.lanes:
         for held in lane["blocks"]:
             held["at"] = at
@@ -152,20 +145,16 @@ def timeline_lane_is_its_parent(folder: Path) -> Path:
     return with_timeline(folder, _lanes(lambda lane: lane.update(parent=lane["id"])))
 
 
-def timeline_wrong_counts(folder: Path) -> Path:
+def timeline_wrong_counts(folder: Path, n_more: int = 1) -> Path:
     def change(lane: dict[str, Any]) -> None:
         for block in lane["blocks"]:
-            block["n"] += 1
+            block["n"] += n_more
 
     return with_timeline(folder, _lanes(change))
 
 
 def timeline_absurd_counts(folder: Path) -> Path:
-    def change(lane: dict[str, Any]) -> None:
-        for block in lane["blocks"]:
-            block["n"] = 1 << 40
-
-    return with_timeline(folder, _lanes(change))
+    return timeline_wrong_counts(folder, 1 << 40)
 
 
 ATTACKS_ON_SAVED: Mapping[str, Callable[[Path], Path]] = {
