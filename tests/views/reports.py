@@ -195,15 +195,13 @@ def boxes(exhibit_id: str, title: str, names: tuple[str, ...]) -> Exhibit:
 def shares(exhibit_id: str, title: str, parts: dict[str, float]) -> Exhibit:
     """Return shares of seconds; percentages add up to 100."""
     total = sum(parts.values())
-    return exhibit(
-        exhibit_id,
+    return drawn(
         ExhibitKind.SHARES,
+        ("part", "", list(parts)),
+        ("duration_s", "s", list(parts.values())),
+        ("pct", "%", [round(100 * part / total, 1) for part in parts.values()]),
+        exhibit_id=exhibit_id,
         title=title,
-        columns=[
-            ("part", "", list(parts)),
-            ("duration_s", "s", list(parts.values())),
-            ("pct", "%", [round(100 * part / total, 1) for part in parts.values()]),
-        ],
     )
 
 
@@ -211,32 +209,28 @@ def operators(exhibit_id: str, title: str, n_rows: int = 26) -> Exhibit:
     """Return bars of operator times."""
     names = ["aten::convolution", "aten::_convolution", "aten::cudnn_convolution_backward_weight"]
     names += [f"aten::operator_{at}" for at in range(n_rows - 3)]
-    return exhibit(
-        exhibit_id,
+    return drawn(
         ExhibitKind.BARS,
+        ("name", "", names),
+        ("total_us", "us", [46_100_000.0 / (at + 1) for at in range(n_rows)]),
+        ("pct", "%", [round(31.0 / (at + 1), 2) for at in range(n_rows)]),
+        ("count", "", [12_000 - 13 * at for at in range(n_rows)]),
+        exhibit_id=exhibit_id,
         title=title,
-        columns=[
-            ("name", "", names),
-            ("total_us", "us", [46_100_000.0 / (at + 1) for at in range(n_rows)]),
-            ("pct", "%", [round(31.0 / (at + 1), 2) for at in range(n_rows)]),
-            ("count", "", [12_000 - 13 * at for at in range(n_rows)]),
-        ],
     )
 
 
 def spans(exhibit_id: str, title: str) -> Exhibit:
     """Return intervals on two lanes."""
     starts = [START_S + 200 * at for at in range(16)]
-    return exhibit(
-        exhibit_id,
+    return drawn(
         ExhibitKind.SPANS,
+        ("lane", "", [f"algo-{at % 2 + 1}" for at in range(16)]),
+        ("name", "", ["bottleneck"] * 16),
+        ("start_s", "s", starts),
+        ("end_s", "s", [start + 4 + 5 * (at % 7) for at, start in enumerate(starts)]),
+        exhibit_id=exhibit_id,
         title=title,
-        columns=[
-            ("lane", "", [f"algo-{at % 2 + 1}" for at in range(16)]),
-            ("name", "", ["bottleneck"] * 16),
-            ("start_s", "s", starts),
-            ("end_s", "s", [start + 4 + 5 * (at % 7) for at, start in enumerate(starts)]),
-        ],
     )
 
 
@@ -264,17 +258,15 @@ def steps_series() -> Exhibit:
 
 def steps_table(n_rows: int = 120) -> Exhibit:
     """Return a long table of steps, one column of instants."""
-    return exhibit(
-        "outliers",
+    return drawn(
         ExhibitKind.TABLE,
+        ("worker", "", [f"algo-{at % 2 + 1}-27" for at in range(n_rows)]),
+        ("step", "", [50 * at + 49 for at in range(n_rows)]),
+        ("start_s", "s", [START_S + 30 * at for at in range(n_rows)]),
+        ("duration_s", "s", [0.31 + at / 1000 for at in range(n_rows)]),
+        ("factor", "", [round(3.1 + at / 100, 2) for at in range(n_rows)]),
+        exhibit_id="outliers",
         title="Outlier steps",
-        columns=[
-            ("worker", "", [f"algo-{at % 2 + 1}-27" for at in range(n_rows)]),
-            ("step", "", [50 * at + 49 for at in range(n_rows)]),
-            ("start_s", "s", [START_S + 30 * at for at in range(n_rows)]),
-            ("duration_s", "s", [0.31 + at / 1000 for at in range(n_rows)]),
-            ("factor", "", [round(3.1 + at / 100, 2) for at in range(n_rows)]),
-        ],
     )
 
 
@@ -592,12 +584,7 @@ def hostile_report() -> Report:
                 boxes("boxes", name, (name, long_name, long_name + "y")),
                 shares("shares", name, {name: 3.0, long_name: 2.0}),
                 operators("bars", name, 4),
-                exhibit(
-                    "table",
-                    ExhibitKind.TABLE,
-                    title=name,
-                    columns=[(name, "", [name, long_name, RIGHT_TO_LEFT])],
-                ),
+                table((name, "", [name, long_name, RIGHT_TO_LEFT]), exhibit_id="table", title=name),
                 spans("spans", name),
             ),
         ),

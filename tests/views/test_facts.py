@@ -11,6 +11,14 @@ from reportgen.views.facts import facts_of, summary_rows
 from tests.comparison.builders import report_of, steps_table
 from tests.report.test_codec import small_report
 
+LAST_NS = 1_783_071_000_000_000_000
+EXTENT = Extent(
+    first_ns=LAST_NS - 9_000_000_000,
+    last_ns=LAST_NS,
+    first_step_ns=LAST_NS - 5_000_000_000,
+    last_step_ns=LAST_NS - 4_000_000_000,
+)
+
 
 @pytest.mark.parametrize(
     ("nodes", "name"),
@@ -34,13 +42,7 @@ def test_long_sampling_intervals_are_said_in_minutes(interval_ms: int, text: str
 
 @pytest.mark.parametrize(("over_ns", "is_told"), [(-1_000_000_000, False), (2_000_000_000, True)])
 def test_a_negative_finalization_is_zero_with_a_remark(over_ns: int, is_told: bool) -> None:
-    last_ns = 1_783_071_000_000_000_000
-    extent = Extent(
-        first_ns=last_ns - 9_000_000_000,
-        last_ns=last_ns,
-        first_step_ns=last_ns - 5_000_000_000,
-        last_step_ns=last_ns + over_ns,
-    )
+    extent = replace(EXTENT, last_step_ns=LAST_NS + over_ns)
     rows = summary_rows(replace(small_report(), summary=summarize(extent)))
     (row,) = (row for row in rows if row.name == "Finalization")
 
@@ -50,14 +52,7 @@ def test_a_negative_finalization_is_zero_with_a_remark(over_ns: int, is_told: bo
 
 @pytest.mark.parametrize(("first", "is_told"), [(0, False), (2_030, True)])
 def test_what_lies_before_a_window_of_recorded_steps_is_said_to_hold_steps(first, is_told) -> None:
-    last_ns = 1_783_071_000_000_000_000
-    extent = Extent(
-        first_ns=last_ns - 9_000_000_000,
-        last_ns=last_ns,
-        first_step_ns=last_ns - 5_000_000_000,
-        last_step_ns=last_ns - 4_000_000_000,
-    )
-    report = replace(report_of(steps_table([100.0] * 10, first=first)), summary=summarize(extent))
+    report = replace(report_of(steps_table([100.0] * 10, first=first)), summary=summarize(EXTENT))
     (row,) = (row for row in summary_rows(report) if row.name == "Initialization")
 
     assert ("until step 2,030, recorded first" in row.note) is is_told

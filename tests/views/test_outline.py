@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reportgen.results import ExhibitKind, RuleId, Status, exhibit
+from reportgen.results import RuleId, Status
 from reportgen.views.outline import context_of
 from reportgen.views.tables import MOST_CELLS, table_of
 from tests.views import reports
@@ -15,12 +15,7 @@ FILE = "Rule.json"
 @pytest.mark.parametrize("n_tables", [1, 8, 40, 200])
 def test_the_tables_of_a_page_have_a_bounded_number_of_cells_in_all(n_tables: int) -> None:
     long = [
-        exhibit(
-            f"t{at}",
-            ExhibitKind.TABLE,
-            title="T",
-            columns=[(name, "", list(range(5_000))) for name in "ab"],
-        )
+        reports.table(*((name, "", range(5_000)) for name in "ab"), exhibit_id=f"t{at}")
         for at in range(n_tables)
     ]
     report = reports.report_of((reports.result("Rule", Status.OK, exhibits=tuple(long)),))

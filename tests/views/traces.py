@@ -62,14 +62,12 @@ def ranking(exhibit_id: str = "top_by_time") -> Exhibit:
 def utilization(*names: str) -> Exhibit:
     """Return the curves of some GPUs, ten bins of 100 µs."""
     start_s = reports.START_S
-    return exhibit(
-        "utilization",
+    return reports.drawn(
         ExhibitKind.SERIES,
+        ("time_s", "s", [start_s + at / 10_000 for at in range(10)]),
+        *((name, "%", [50.0] * 10) for name in names),
+        exhibit_id="utilization",
         title="GPU utilization over time: 50.0 % on average",
-        columns=[
-            ("time_s", "s", [start_s + at / 10_000 for at in range(10)]),
-            *((name, "%", [50.0] * 10) for name in names),
-        ],
     )
 
 

@@ -38,6 +38,11 @@ class Loop:
         self.steps.optimizer_began(at, which, backward)
         self.steps.optimizer_ended(at, at + 10, optimizer=which, name="SGD.step")
 
+    def step(self, at: int, *, is_training: bool = True) -> None:
+        self.wait(at)
+        self.forward(at + 20, is_training=is_training)
+        self.optimizer(at + 50)
+
     def finish(self) -> list[tuple[str, int, int, int]]:
         self.steps.finish()
         return self.made
@@ -57,9 +62,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
 @pytest.mark.parametrize("is_training", [True, False], ids=["as usual", "in eval mode"])
 def test_a_step_lasts_from_its_batch_to_its_optimizer(is_training: bool, loop: Loop) -> None:
     for at in (100, 200):
-        loop.wait(at)
-        loop.forward(at + 20, is_training=is_training)
-        loop.optimizer(at + 50)
+        loop.step(at, is_training=is_training)
     assert loop.finish() == [("TRAIN", 0, 110, 160), ("TRAIN", 1, 210, 260)]
 
 
@@ -107,15 +110,11 @@ def test_optimizers_inside_one_backward_pass_are_one_step(loop: Loop) -> None:
 
 
 def test_evaluation_is_between_training_steps(loop: Loop) -> None:
-    loop.wait(100)
-    loop.forward(120)
-    loop.optimizer(150)
+    loop.step(100)
     for at in (200, 300):
         loop.wait(at)
         loop.forward(at + 20, is_training=False)
-    loop.wait(400)
-    loop.forward(420)
-    loop.optimizer(450)
+    loop.step(400)
     assert loop.finish() == [
         ("TRAIN", 0, 110, 160),
         ("EVAL", 0, 210, 300),
@@ -125,14 +124,10 @@ def test_evaluation_is_between_training_steps(loop: Loop) -> None:
 
 
 def test_batches_of_an_evaluation_that_is_not_seen_lie_in_no_step(loop: Loop) -> None:
-    loop.wait(100)
-    loop.forward(120)
-    loop.optimizer(150)
+    loop.step(100)
     for at in (200, 300, 400):  # a copy of the model, without a hook
         loop.wait(at)
-    loop.wait(500)
-    loop.forward(520)
-    loop.optimizer(550)
+    loop.step(500)
     assert loop.finish() == [("TRAIN", 0, 110, 160), ("TRAIN", 1, 510, 560)]
 
 
