@@ -291,17 +291,10 @@ def test_an_effect_in_samples_lists_what_only_a_kernel_trace_would_show(n_gpus: 
 def test_lost_time_is_told_first_by_the_events_which_say_where_in_the_loop() -> None:
     of_samples = finding("GPU-4", Severity.WARNING, 0.23, cause=Cause.LOST_GPU_TIME)
     of_events = finding("FW-1", Severity.WARNING, 0.22, cause=Cause.LOST_GPU_TIME)
-    usage, events = (
-        result(rule, item)
-        for rule, item in (
-            ("LowGPUUtilization", of_samples),
-            ("OverallFrameworkMetrics", of_events),
-        )
-    )
-    low, framework = diagnose([usage, events])
+    rules = (("LowGPUUtilization", of_samples), ("OverallFrameworkMetrics", of_events))
+    both = diagnose([result(*rule) for rule in rules])
 
-    assert low.findings[0].symptom_of == ("FW-1",)
-    assert framework.findings[0].symptom_of == ()
+    assert [item.findings[0].symptom_of for item in both] == [("FW-1",), ()]
 
 
 def test_a_loop_that_does_not_wait_waits_for_no_disk_that_was_not_sampled() -> None:

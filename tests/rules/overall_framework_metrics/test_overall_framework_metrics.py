@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.overall_framework_metrics import RULE
 from tests.builders import START_S, known, system_table
@@ -35,6 +36,17 @@ def synchronous(
             for index in range(n_steps)
         ]
     return rows
+
+
+def nodes(*specs: tuple[str, float, float, float]) -> list[NodeProfile]:
+    """Return nodes of one worker: name, forward pass and step in seconds, use of its GPU."""
+    return [
+        replace(
+            node(synchronous({f"{name}-27": forward_s}, step_s=step_s), name=name),
+            system=system_table({"gpu0": [pct] * 40}, interval_s=1.0),
+        )
+        for name, forward_s, step_s, pct in specs
+    ]
 
 
 def test_counters_are_always_zero() -> None:
@@ -328,16 +340,7 @@ def test_a_worker_waits_in_its_passes_while_another_one_works_between_steps(
     uses_pct: tuple[float, float], step_s: float, is_told: bool
 ) -> None:
     """Unless its own GPU lacks work; a host that is ahead waits in any call."""
-    parts = [
-        replace(
-            node(synchronous({f"{name}-27": forward_s}, step_s=lasts_s), name=name),
-            system=system_table({"gpu0": [pct] * 40}, interval_s=1.0),
-        )
-        for name, forward_s, lasts_s, pct in (
-            ("algo-1", 0.2, step_s, uses_pct[0]),
-            ("algo-2", 0.6, 0.9, uses_pct[1]),
-        )
-    ]
+    parts = nodes(("algo-1", 0.2, step_s, uses_pct[0]), ("algo-2", 0.6, 0.9, uses_pct[1]))
 
     assert (finding(run(RULE, *parts), "STRAG-1") is not None) is is_told
 
@@ -347,15 +350,9 @@ def test_most_others_wait_in_one_place_for_the_worker_that_is_longer_in_its_pass
     n_waiting: int, is_told: bool
 ) -> None:
     """All GPUs are busy: those that wait in a collective, too."""
-    waiting = [(f"algo-{number}", 0.2, 0.5) for number in range(2, 2 + n_waiting)]
-    others = [(f"algo-{number}", 0.2, 0.9) for number in range(2 + n_waiting, 5)]
-    parts = [
-        replace(
-            node(synchronous({f"{name}-27": forward_s}, step_s=step_s), name=name),
-            system=system_table({"gpu0": [98.0] * 40}, interval_s=1.0),
-        )
-        for name, forward_s, step_s in [("algo-1", 0.6, 0.9), *waiting, *others]
-    ]
+    waiting = [(f"algo-{number}", 0.2, 0.5, 98.0) for number in range(2, 2 + n_waiting)]
+    others = [(f"algo-{number}", 0.2, 0.9, 98.0) for number in range(2 + n_waiting, 5)]
+    parts = nodes(("algo-1", 0.6, 0.9, 98.0), *waiting, *others)
 
     assert (found := finding(run(RULE, *parts), "STRAG-1")) is None or is_told
     if is_told:
