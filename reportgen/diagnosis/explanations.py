@@ -244,7 +244,8 @@ def _seen_by_traces(results: Sequence[RuleResult]) -> Sequence[str]:
     """Return why sampled GPUs may lack work by what only a kernel trace shows."""
     counts = (result.metrics.get("gpu_count") for result in results if result.id == _OF_SAMPLES)
     n_gpus = int(next(filter(None, counts), 0))
-    return (Cause.SMALL_KERNELS, Cause.EXPOSED_COMMUNICATION)[: min(n_gpus, 2)]
+    exchanges = (Cause.EXPOSED_COMMUNICATION,) if n_gpus > 1 else ()
+    return (Cause.SMALL_KERNELS, *exchanges) if n_gpus else ()
 
 
 def processes_of(finding: Finding, results: Sequence[RuleResult]) -> int:

@@ -281,9 +281,8 @@ def test_an_effect_lists_copies_from_unpinned_memory_that_no_measurement_rules_o
 def test_an_effect_in_samples_lists_what_only_a_kernel_trace_would_show(n_gpus: int) -> None:
     lost = finding("GPU-4", Severity.WARNING, 0.2, cause=Cause.LOST_GPU_TIME)
     usage = replace(result("LowGPUUtilization", lost), metrics={"gpu_count": n_gpus})
-    (low, *_) = diagnose([usage])
+    possible = diagnose([usage])[0].findings[0].possible_causes
 
-    possible = low.findings[0].possible_causes
     assert (Cause.SMALL_KERNELS in possible) is (n_gpus > 0)
     assert (Cause.EXPOSED_COMMUNICATION in possible) is (n_gpus > 1)
 

@@ -222,9 +222,17 @@ def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(gpus, 
     result = sampled(training(wait_s=0.25, num_workers=0), cores=4, **columns)
     found = known(finding(result, "DL-1"))
     assert known(found.estimate).share_ratio == pytest.approx(expected, abs=1e-6)
-    assert ("the cores also train: this job keeps them busy for 80.0 %" in found.text) is not bool(
-        gpus
-    )
+    told = "the cores also train: this job keeps them busy for 80.0 %" in found.text
+    assert told is (not gpus)
+
+
+@pytest.mark.parametrize(("computing", "is_told"), [(0.1, False), (0.6, True)])
+def test_more_readers_that_sleep_need_no_idle_cores(computing: float, is_told: bool) -> None:
+    columns = {f"cpu{core}": [40.0] * 601 for core in range(8)}
+    rows = training(wait_s=0.5, loaders=4, n_steps=200)
+    found = known(finding(run(RULE, recorded(rows, columns, computing=computing)), "DL-1"))
+
+    assert ("only use the time in which cores are idle" in found.text) is is_told
 
 
 @pytest.mark.parametrize(
@@ -804,14 +812,11 @@ def test_what_the_readers_did_decides_where_it_was_measured(
     part = recorded(rows, columns, computing=computing, queued=queued, batch_s=batch_s)
     result = run(RULE, part)
 
+    (found, *_) = result.findings
     assert [item for _, item in loud(result)] == [cause]
-    assert (
-        f"a loader process together computed for {100 * computing:.1f} %" in result.findings[0].text
-    )
+    assert f"a loader process together computed for {100 * computing:.1f} %" in found.text
     if cause is Cause.OTHER_PROGRAMS:  # without them only the time without a core is saved
-        assert known(result.findings[0].estimate).share_ratio == pytest.approx(
-            0.5 * queued, abs=0.01
-        )
+        assert known(found.estimate).share_ratio == pytest.approx(0.5 * queued, abs=0.01)
 
 
 def recorded(

@@ -84,34 +84,27 @@ def judge_one(
     lack = None if n_triggered else lack
     status = Status.TRIGGERED if n_triggered else Status.SKIPPED if lack else Status.OK
     shown = guarded(rule, "present", _shown, found, params)
-    failure = shown if isinstance(shown, Failure) else None
-    status = Status.FAILED if failure else status
+    if isinstance(shown, Failure):
+        text = write(MISSHAPEN, n=n_triggered, why=shown.text)
+        status, reason, shown = Status.FAILED, Reason(code=ReasonCode.ERROR, text=text), ()
+    else:
+        reason = _reason(rule, lack, unread)
     result = results.RuleResult(
         id=rule.id,
         status=status,
+        reason=reason,
         counters=found.counters,
         details=found.details,
         rule_parameters=found.rule_parameters,
         params=param_values(params),
         findings=(_trigger(rule, found.counters),) if status is Status.TRIGGERED else (),
-        exhibits=() if isinstance(shown, Failure) else shown,
-        reason=_reason(rule, lack, unread, n_triggered=n_triggered, failure=failure),
+        exhibits=shown,
     )
     return with_about(result, rule)
 
 
-def _reason(
-    rule: AnyRule,
-    lack: Reason | None,
-    unread: Sequence[str],
-    *,
-    n_triggered: int,
-    failure: Failure | None,
-) -> Reason:
+def _reason(rule: AnyRule, lack: Reason | None, unread: Sequence[str]) -> Reason:
     """Return why a result reads as it does: what it lacks, or what is known of SageMaker's rule."""
-    if failure:
-        text = write(MISSHAPEN, n=n_triggered, why=failure.text)
-        return Reason(code=ReasonCode.ERROR, text=text)
     known = lack.text if lack else _KNOWN.get(rule.id, "")
     sentences = [known, "Computed by SageMaker."] if lack else ["Computed by SageMaker.", known]
     if unread:

@@ -262,8 +262,8 @@ def _waits(
     is_early = job.worst is not None and job.worst.is_early
     if cause is Cause.OTHER_PROGRAMS and job.longest_work is not None:
         share *= job.longest_work.queued_ratio
-    reads = job.longest_work is not None and job.longest_work.rests
-    if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu and not reads:
+    rests = job.longest_work is not None and job.longest_work.rests
+    if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not (job.has_gpu or rests):
         used = (max(load.busy_cores - others, 0.0) / load.n_cores for load in job.loop_load)
         busy_ratio = max(used)
         share = min(share, 1 - busy_ratio)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.arrays import Floats, Mask
+from reportgen.arrays import Floats
 from reportgen.facts import samples, usage
 from reportgen.facts.between_steps import drives_several_gpus
 from reportgen.facts.contrast import Contrast, contrast_of
@@ -181,6 +181,8 @@ def _measure_gpu(
     work, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
     n_before, n_after = samples.idle_edges(values, idle_below=idle_below)
     working = values[work]
+    # Waiting for the first batch of all belongs to the start.
+    n_early, n_late = samples.idle_edges(working, idle_below=idle_below)
     is_idle = working < idle_below
     hot = usage.is_host_hot(part.system)[series.is_there][work][is_idle]
     verdict = _verdict(part.system, values, working, params)
@@ -202,7 +204,7 @@ def _measure_gpu(
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
         rested_ratio=_rested_ratio(working, idle_below),
-        short_ratio=_short_ratio(working[~_are_edges(is_idle)], usual, swings=swings),
+        short_ratio=_short_ratio(working[n_early : working.size - n_late], usual, swings=swings),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         start_ns=int(time_ns[work][0]),
         end_ns=int(time_ns[work][-1]),
@@ -256,18 +258,6 @@ def _work_of(
         if is_loop and not (ended and last < begin):  # what stopped before them did not train there
             first, stop = begin, min(end, last + 1) if ended else end
     return slice(first, stop) if stop > first else slice(0, size), ended
-
-
-def _are_edges(is_idle: Mask) -> Mask:
-    """Return which of (n,) samples lie before the first work or behind the last; not all of them.
-
-    Waiting for the first batch of all belongs to the start.
-    """
-    works = np.flatnonzero(~is_idle)
-    is_edge = np.zeros_like(is_idle)
-    if works.size:
-        is_edge[: works[0]] = is_edge[works[-1] + 1 :] = True
-    return is_edge
 
 
 def _short_ratio(working: Floats, usual_pct: float, *, swings: bool) -> float:

@@ -191,18 +191,21 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
 
 def _crowding(system: SystemTable, steps: PhaseSteps) -> tuple[float, float] | None:
     job_cores, other_cores = sum_of(system, SeriesKind.JOB_CORES), usage.other_cores(system)
-    each, cores_of = list[float](), list[tuple[float, float]]()
-    for rows in (np.array_split(np.arange(steps.n_steps), 3)[at] for at in (0, 2)):
-        if not rows.size:
-            return None
+    thirds = np.array_split(np.arange(steps.n_steps), 3)
+    if not all(rows.size for rows in thirds):
+        return None
+
+    def of_third(rows: Integers) -> tuple[float, float, float]:
+        """Return the cores of the job and of others, and how long a step takes."""
         first_ns, last_ns = int(steps.start_ns[rows[0]]), int(steps.next_ns[rows[-1]])
         is_inside = (system.tick_ns > first_ns) & (system.tick_ns <= last_ns)
         own, others = (mean_of_present(of[is_inside]) or 0.0 for of in (job_cores, other_cores))
-        each.append(own * (last_ns - first_ns) / rows.size)
-        cores_of.append((own, others))
-    if min(each) <= 0:
+        return own, others, (last_ns - first_ns) / rows.size
+
+    (own, others, step_ns), (last_own, last_others, last_step_ns) = map(of_third, thirds[::2])
+    if min(own, last_own) <= 0:
         return None
-    return each[1] / each[0], (cores_of[1][1] - cores_of[0][1]) / cores_of[0][0]
+    return last_own * last_step_ns / (own * step_ns), (last_others - others) / own
 
 
 def _crowded(system: SystemTable) -> Union:

@@ -133,13 +133,12 @@ def test_one_validation_in_a_window_of_steps_takes_no_such_share_of_the_job(
     works_s: int, n_times: int, is_told: bool
 ) -> None:
     length_s = 150 / n_times
+    parts = ((TRAIN, 0, 0.5), ("Step:ModeKeys.EVAL", 0.5, 0.8), (TRAIN, 0.8, 1.0))
     rows = [
         at(phase, phase, length_s * (turn + begin), length_s * (turn + end))
         for turn in range(n_times)
-        for phase, begin, end in (
-            (TRAIN, 0, 0.5), ("Step:ModeKeys.EVAL", 0.5, 0.8), (TRAIN, 0.8, 1.0)
-        )
-    ]  # fmt: skip
+        for phase, begin, end in parts
+    ]
     gpu = system_table({"gpu0": [98.0] * works_s}, interval_s=1.0)
     found = finding(run(RULE, replace(node(rows), system=gpu)), "FW-5")
 
@@ -354,9 +353,10 @@ def test_most_others_wait_in_one_place_for_the_worker_that_is_longer_in_its_pass
     others = [(f"algo-{number}", 0.2, 0.9, 98.0) for number in range(2 + n_waiting, 5)]
     parts = nodes(("algo-1", 0.6, 0.9, 98.0), *waiting, *others)
 
-    assert (found := finding(run(RULE, *parts), "STRAG-1")) is None or is_told
-    if is_told:
-        assert "temperature of its GPU" in known(found).advice
+    found = finding(run(RULE, *parts), "STRAG-1")
+    assert (found is not None) is is_told
+    if found is not None:
+        assert "temperature of its GPU" in found.advice
         cores = (replace(part, system=system_table({"cpu0": [50.0] * 40})) for part in parts)
         assert "GPU" not in known(finding(run(RULE, *cores), "STRAG-1")).advice
 
