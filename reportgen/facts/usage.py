@@ -172,7 +172,7 @@ def _reaching(use: Sequence[Floats], level_pct: float) -> Mask:
 def enough_samples(patience: int, system: SystemTable | None = None) -> int:
     """Return how many samples must be exceeded before a use is judged; SageMaker counts later.
 
-    Fewer are enough if those of ``system`` span long. Histograms and trends need them all.
+    Fewer are enough if those of ``system`` span long. Histograms need them all.
     """
     tick_ns = system.tick_ns[[0, -1]] if system and system.n_ticks else (0, 0)
     is_long = tick_ns[1] - tick_ns[0] >= LONG_NS

@@ -8,12 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Floats, Integers
+from reportgen.arrays import Floats, Instants, Integers
 from reportgen.facts.distributions import Box, box_of
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import present_values
 from reportgen.facts.trend import AGREEMENT_FROM, Trend, trend_of
-from reportgen.facts.usage import LEAST_JUDGED, Samples, enough_samples, samples_by_gpu
+from reportgen.facts.usage import (
+    LEAST_JUDGED,
+    LEAST_LONG,
+    LONG_NS,
+    Samples,
+    enough_samples,
+    samples_by_gpu,
+)
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules import kit
 from reportgen.rules.aws.aws_gpu_memory_increase import Params, increases_of, violations_of
@@ -26,8 +33,10 @@ from reportgen.units import NS_PER_MINUTE
 LEVEL_PCT = 95.0
 """The level of a part of the time is its 95th percentile: what the load reaches, whatever it does
 between."""
-LEAST_IN_PART = 5
+LEAST_IN_PART = 3
 """A level of fewer samples is that of one of them."""
+LEAST_PARTS = 8
+"""The trend of fewer parts may be chance (``AGREEMENT_FROM``)."""
 IDLE_LEVEL_PCT = 1.0
 """Below this a GPU has not begun to work: the first rise is its start."""
 LOAD_RISE_PCT = 10.0
@@ -140,9 +149,10 @@ class GpuMemory:
 
 @row
 class NodeMemory:
-    """One node: how many ticks it has and how the memory activity of its GPUs developed."""
+    """One node: how the memory activity of its GPUs developed; ``n_enough`` must be exceeded."""
 
     n_ticks: int
+    n_enough: int
     n_gpus: int
     gpus: tuple[GpuMemory, ...]
     aws: Violations
@@ -157,6 +167,7 @@ def measure(part: NodeProfile, params: Params) -> NodeMemory:
     )
     return NodeMemory(
         n_ticks=system.n_ticks,
+        n_enough=enough_samples(params.patience, system),
         n_gpus=len({*system.names(kind), *(gpu.gpu for gpu in gpus)}),
         gpus=gpus,
         aws=violations_of(part.node, samples_by_gpu(system, SeriesKind.GPU_MEMORY), params),
@@ -172,10 +183,11 @@ def _memory_of(part: NodeProfile, gpu: str, samples: Samples, params: Params) ->
     busy = np.flatnonzero(values >= IDLE_LEVEL_PCT)
     at_work = slice(busy[0], busy[-1] + 1) if busy.size else slice(0)
     work_ns, use_at_work = samples.time_ns[at_work], use[at_work]
-    levels, _ = _levels_of(values[at_work])
-    rises = np.where(is_violation, increases, 0)
-    is_enough = values.size > enough_samples(params.patience) and levels.size > 0
-    use_levels, _ = _levels_of(use_at_work[~np.isnan(use_at_work)])
+    is_long = bool(busy.size) and np.ptp(work_ns) >= LONG_NS
+    least = LEAST_LONG if is_long else LEAST_JUDGED
+    levels, stops = _levels_of(values[at_work], least=least)
+    rises = np.where(is_violation, increases, 0)[at_work]
+    use_levels, _ = _levels_of(use_at_work[~np.isnan(use_at_work)], least=least)
     return GpuMemory(
         node=part.node,
         gpu=gpu,
@@ -184,49 +196,62 @@ def _memory_of(part: NodeProfile, gpu: str, samples: Samples, params: Params) ->
         max_pct=float(values.max()),
         start_ns=int(samples.time_ns[0]),
         end_ns=int(samples.time_ns[-1]),
-        trend=trend_of(levels) if is_enough else None,
+        trend=trend_of(levels) if levels.size else None,
         use_trend=trend_of(use_levels) if use_levels.size else None,
         work_minutes=float(work_ns[-1] - work_ns[0]) / NS_PER_MINUTE if busy.size else 0.0,
         n_violations=rows.size,
         n_jumps=runs_of(rows, max_step=params.window - 1).shape[1],
-        jump=_jump(samples, at_work, rises, use, least=params.increase),
+        jump=_jump(
+            work_ns,
+            values[at_work],
+            use_at_work,
+            rises,
+            (levels, stops),
+            least=params.increase,
+        ),
     )
 
 
-def _levels_of(values: Floats) -> tuple[Floats, Integers]:
+def _levels_of(values: Floats, *, least: int) -> tuple[Floats, Integers]:
     """Return the levels of equal parts of some samples, and where each part ends.
 
-    Both are empty where the samples are too few for a trend.
+    Both are empty where there are not more than ``least``, or too few for a trend.
     """
-    if values.size <= LEAST_JUDGED:
-        return np.empty(0), np.empty(0, dtype=np.int64)
     n_parts = min(values.size // LEAST_IN_PART, TREND_PARTS)
+    if values.size <= least or n_parts < LEAST_PARTS:
+        return np.empty(0), np.empty(0, dtype=np.int64)
     stops = np.linspace(0, values.size, n_parts + 1)[1:].astype(np.int64)
     parts = np.split(values, stops[:-1])
     return np.array([np.percentile(part, LEVEL_PCT) + 0.0 for part in parts]), stops
 
 
 def _jump(
-    samples: Samples, at_work: slice, rises: Floats, use: Floats, *, least: float
+    time_ns: Instants,
+    values: Floats,
+    use: Floats,
+    rises: Floats,
+    parts: tuple[Floats, Integers],
+    *,
+    least: float,
 ) -> Jump | None:
     """Return the steepest rise at work by more than ``least`` points, if it lasts.
 
-    ``rises`` and ``use`` are those at all samples; increases that do not count are 0.
+    All are those of the samples at work; increases that do not count are 0, ``parts`` are levels
+    and where each ends.
 
     Edge cases: ``None`` where the load explains it, or little is beside it.
     """
     if not rises.any():
         return None
-    values, time_ns = samples.values[at_work], samples.time_ns[at_work]
-    levels, stops = _levels_of(values)
-    steepest = int(np.argmax(rises[at_work]))
+    levels, stops = parts
+    steepest = int(np.argmax(rises))
     n_before = int(np.searchsorted(stops, steepest, side="right"))
     if not LEAST_BESIDE <= n_before <= levels.size - LEAST_BESIDE:
         return None
     before_pct, after_pct = float(levels[:n_before].max()), float(np.median(values[steepest:]))
     if before_pct < IDLE_LEVEL_PCT or after_pct - before_pct <= least:
         return None
-    before, after = present_values(use[at_work][:steepest]), present_values(use[at_work][steepest:])
+    before, after = present_values(use[:steepest]), present_values(use[steepest:])
     if before.size and after.size and np.median(after) - np.median(before) >= LOAD_RISE_PCT:
         return None
     return Jump(
@@ -250,7 +275,7 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
             n_ticks=sum(node.n_ticks for node in nodes),
             n_gpus=sum(node.n_gpus for node in nodes),
             n_samples=max((gpu.n_samples for gpu in gpus), default=0),
-            patience=enough_samples(params.patience),
+            patience=min((node.n_enough for node in nodes), default=0),
         ),
         **counted([node.aws for node in nodes]),
         metrics=metrics if gpus else {},
