@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from reportgen.diagnosis.evidence import is_ruled_out
-from reportgen.results import Finding, RuleResult, Severity, Status
+from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.results.causes import Cause
 
 EFFECTS = frozenset(
@@ -234,10 +234,16 @@ def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[st
     # Numbers of the rule that tells the effect do not deny it.
     others = [result for result in results if finding not in result.findings]
     causes = EXPLAINED_BY[finding.cause]
+    if any(result.id == _OF_SAMPLES and _has_no_gpu(result) for result in results):
+        causes -= _COPIES
     words = [word for word in NAMED_BY if word in causes]
     if finding.cause == Cause.LOST_GPU_TIME:
         words += [Cause.GPU_SWINGS, *_seen_by_traces(results)]
     return tuple(str(word) for word in words if not is_ruled_out(word, others))
+
+
+def _has_no_gpu(result: RuleResult) -> bool:
+    return result.reason is not None and result.reason.code is ReasonCode.NO_GPU
 
 
 def _seen_by_traces(results: Sequence[RuleResult]) -> Sequence[str]:

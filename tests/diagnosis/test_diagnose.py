@@ -7,7 +7,17 @@ from dataclasses import replace
 import pytest
 
 from reportgen.diagnosis import EXPLAINED_BY, diagnose
-from reportgen.results import Cause, Finding, RuleId, RuleResult, Severity, Status, Where
+from reportgen.results import (
+    Cause,
+    Finding,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Severity,
+    Status,
+    Where,
+)
 from tests.report.test_ranking import finding, result
 
 FEW = Cause.TOO_FEW_LOADERS
@@ -275,6 +285,15 @@ def test_an_effect_lists_copies_from_unpinned_memory_that_no_measurement_rules_o
     (low, *_) = diagnose([result("LowGPUUtilization", symptom()), measured])
 
     assert (Cause.UNPINNED_MEMORY in low.findings[0].possible_causes) is is_possible
+
+
+def test_without_gpus_nothing_is_copied_to_them() -> None:
+    why = Reason(code=ReasonCode.NO_GPU, text="")
+    none = RuleResult(id=RuleId("LowGPUUtilization"), status=Status.SKIPPED, reason=why)
+    (_, low) = diagnose([none, result("CPUBottleneck", symptom())])
+
+    assert Cause.UNPINNED_MEMORY not in low.findings[0].possible_causes
+    assert Cause.WORK_BETWEEN_STEPS in low.findings[0].possible_causes
 
 
 @pytest.mark.parametrize("n_gpus", [0, 1, 8])

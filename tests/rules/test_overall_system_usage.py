@@ -319,3 +319,18 @@ def test_samples_that_pause_for_more_than_three_minutes_are_told(pause_s, is_tol
 def test_nodes_that_begin_and_end_within_three_minutes_are_sampled_all_the_time() -> None:
     result = run(RULE, sampled("algo-1", 0, 1000), sampled("algo-2", 180, 820))
     assert finding(result, "SYS-7") is None
+
+
+@pytest.mark.parametrize(
+    ("rest_pct", "levels", "is_told"),
+    [(40.0, [80.0], True), (60.0, [80.0], False), (40.0, [80.0, 30.0], False)],
+)
+def test_cores_that_train_and_miss_a_part_of_their_usual_use(rest_pct, levels, is_told) -> None:
+    start = [25.0] * 60  # a download
+    work = [level if at % 3 else rest_pct * level / 80 for level in levels for at in range(60)]
+    found = finding(run(RULE, node(cpu0=start + work)), "SYS-8")
+    assert (found is not None) is is_told
+    if found:
+        assert found.measured == pytest.approx(16.4, abs=0.5)
+        assert found.where.start_s == START_S + 61
+    assert finding(run(RULE, node(cpu0=start + work, gpu0=start + work)), "SYS-8") is None

@@ -17,7 +17,12 @@ from reportgen.rules.aws.aws_overall_system_usage import (
 )
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
-from reportgen.rules.overall_system_usage.measure import NodeUsage, SampledTime, measure
+from reportgen.rules.overall_system_usage.measure import (
+    NodeUsage,
+    SampledTime,
+    ShortCores,
+    measure,
+)
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
 from reportgen.text import join_names
 from reportgen.units import NS_PER_S
@@ -53,6 +58,20 @@ NOT_SAMPLED = kit.Message(
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
+SHORT_CORES = kit.Message(
+    id="SYS-8",
+    cause=results.Cause.HEADROOM,
+    title="Cores are short of work: {measured:pct} of their usual use is missing",
+    text="""From the first to the last work of {worst.node}, which has no GPU, its cores are used
+        {worst.mean_pct:pct} on average, and usually {worst.usual_pct:pct} (75th
+        percentile).{concerned} Samples alone do not show what the work waits for.""",
+    advice="""Record the job with reportgen record, or switch on framework profiling: steps and
+        waits show which of the possible causes it is.""",
+    unit="% of the usual use",
+    exhibit="percentiles",
+)
+SHORT_FROM_RATIO = 0.15
+"""Chosen in the exam, as of GPUs in steady use: cores of healthy jobs miss up to a tenth."""
 IDLE_BELOW_PCT = 70.0
 """A resource whose 95th percentile stays below this is named as idle."""
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
@@ -88,7 +107,10 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
         missing=kit.reason_to_skip(n_ticks=n_ticks, n_gpus=None, n_samples=n_ticks, patience=0),
         counters=results.Counters(datapoints=n_samples),
         details=details,
-        findings=[_not_sampled(absences, recordings)] if absences else [],
+        findings=[
+            _not_sampled(absences, recordings) if absences else None,
+            _short_cores([node.cores for node in nodes if node.cores]),
+        ],
         exhibits=[*_tables(rows, absences), *exhibits_of(nodes, totals)] if rows else (),
         metrics=_metrics(nodes, totals),
     )
@@ -174,6 +196,20 @@ def _not_sampled(
         n_intervals=len(of_node),
         longest=longest,
         concerned=kit.concerning(len(lost_ns), len(recordings), "node"),
+    )
+
+
+def _short_cores(nodes: Sequence[ShortCores]) -> results.Finding | None:
+    worst = max(nodes, key=lambda node: node.ratio, default=None)
+    if worst is None or worst.ratio < SHORT_FROM_RATIO:
+        return None
+    short = [node for node in nodes if node.ratio >= SHORT_FROM_RATIO]
+    return SHORT_CORES.fault(
+        100 * worst.ratio,
+        threshold=100 * SHORT_FROM_RATIO,
+        where=kit.stretch(worst.node, None, worst.start_ns, worst.end_ns),
+        worst=worst,
+        concerned=kit.concerning(len(short), len(nodes), "node"),
     )
 
 

@@ -11,7 +11,13 @@ from reportgen.arrays import Counts, Floats
 from reportgen.facts import samples
 from reportgen.facts.distributions import pct_histogram
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
-from reportgen.facts.usage import cores_mean_pct, while_at_work
+from reportgen.facts.usage import (
+    at_work,
+    begun_rows,
+    cores_mean_pct,
+    enough_samples,
+    while_at_work,
+)
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role
 from reportgen.rules.aws.aws_overall_system_usage import STATISTICS, Quantity
@@ -22,6 +28,13 @@ HALF_PCT = 50.0
 """Samples at zero and samples below half of the utilization are counted."""
 CORES = "all cores"
 EACH_GPU = "gpus"
+USUAL_PERCENTILE = 75
+"""A quarter of the samples at work hold no wait and show the usual use, as of GPUs."""
+TRAINS_FROM_PCT = 20.0
+"""Cores that are used less than this do not train: a device that is not sampled may."""
+WORK_RATIO = 0.75
+"""Training on cores begins and ends where three quarters of its usual use last: imports and
+downloads use fewer cores. Quarters of the time that hardly reach it do other work."""
 
 _KINDS: Mapping[Quantity, tuple[SeriesKind, ...]] = {
     Quantity.NETWORK: (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM),
@@ -102,10 +115,23 @@ class SampledTime:
 
 
 @row
+class ShortCores:
+    """Cores of a node that train: their usual use and their mean, from first to last work."""
+
+    node: str
+    usual_pct: float
+    mean_pct: float
+    start_ns: int
+    end_ns: int
+    ratio: float = derived(lambda cores: 1 - cores.mean_pct / cores.usual_pct)
+
+
+@row
 class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
     Attributes:
+        cores: of a node that trains without GPUs and without recorded steps, else ``None``.
         statistics: of each resource ``STATISTICS``, the 5th percentile and the mean.
         waiting_cores: how many wait for I/O on average, from its first to its last work.
         lines: the curves of each resource of the node, of ``EACH_GPU`` and of ``FLOWS``.
@@ -119,6 +145,7 @@ class NodeUsage:
     lines: Mapping[str, tuple[Line, ...]]
     devices: tuple[DeviceCounts, ...]
     recording: SampledTime | None
+    cores: ShortCores | None
 
 
 def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
@@ -148,6 +175,37 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
         lines=lines,
         devices=tuple(_devices(part)),
         recording=_recording(system) if system.n_ticks else None,
+        cores=_cores_at_work(part),
+    )
+
+
+def _cores_at_work(part: NodeProfile) -> ShortCores | None:
+    """Return how cores that train are used; those beside GPUs and steps tell of other work."""
+    system = part.system
+    if system.names(SeriesKind.GPU_UTILIZATION) or samples.training_loop_ns(part.spans):
+        return None
+    cores_pct = np.nan_to_num(cores_mean_pct(system))
+    is_work, _ = at_work(system)
+    if not is_work.any():
+        return None
+    usual_pct = float(np.percentile(cores_pct[is_work], USUAL_PERCENTILE))
+    is_work &= cores_pct >= WORK_RATIO * usual_pct
+    begun, busy = begun_rows(system, is_work), np.flatnonzero(is_work)
+    if not begun.size or usual_pct < TRAINS_FROM_PCT:
+        return None
+    working_pct = cores_pct[begun[0] : busy[-1] + 1]
+    if working_pct.size <= enough_samples(working_pct.size, system):
+        return None
+    usual_pct = float(np.percentile(working_pct, USUAL_PERCENTILE))
+    quarters = (np.percentile(q, USUAL_PERCENTILE) for q in np.array_split(working_pct, 4))
+    if min(quarters) < WORK_RATIO * usual_pct:
+        return None
+    return ShortCores(
+        node=part.node,
+        usual_pct=usual_pct,
+        mean_pct=float(working_pct.mean()),
+        start_ns=int(system.tick_ns[begun[0]]),
+        end_ns=int(system.tick_ns[busy[-1]]),
     )
 
 
