@@ -334,3 +334,17 @@ def test_cores_that_train_and_miss_a_part_of_their_usual_use(rest_pct, levels, i
         assert found.measured == pytest.approx(16.4, abs=0.5)
         assert found.where.start_s == START_S + 61
     assert finding(run(RULE, node(cpu0=start + work, gpu0=start + work)), "SYS-8") is None
+
+
+@pytest.mark.parametrize(
+    ("job_cores", "n_full", "is_told"),
+    [(1.4, 30, True), (1.6, 30, False), (1.4, 29, False), (None, 60, False)],
+)
+def test_other_programs_that_have_cores_which_the_job_lacks(job_cores, n_full, is_told) -> None:
+    used = [100.0] * n_full + [70.0] * (60 - n_full)
+    columns: dict[str, Any] = {"cpu0": used, "cpu1": used, "job_cores": [job_cores] * 60}
+    found = finding(run(RULE, node(loop=(0, 59), **columns)), "SYS-9")
+    assert (found is not None) is is_told
+    if found:
+        title = "Other programs use 0.6 of 2 cores, which are used up for 50.8 % of the loop"
+        assert (found.title, found.estimate) == (title, None)

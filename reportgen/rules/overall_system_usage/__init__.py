@@ -18,6 +18,7 @@ from reportgen.rules.aws.aws_overall_system_usage import (
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
 from reportgen.rules.overall_system_usage.measure import (
+    Crowd,
     NodeUsage,
     SampledTime,
     ShortCores,
@@ -72,6 +73,21 @@ SHORT_CORES = kit.Message(
 )
 SHORT_FROM_RATIO = 0.15
 """Chosen in the exam, as of GPUs in steady use: cores of healthy jobs miss up to a tenth."""
+CROWDED = kit.Message(
+    id="SYS-9",
+    cause=results.Cause.OTHER_PROGRAMS,
+    title="""Other programs use {worst.others:.1f} of {worst.n_cores:n} cores, which are used up
+        for {measured:pct} of the loop""",
+    text="""Processes outside of the job keep {worst.others:.1f} cores of {worst.node} busy while no
+        core is free.{concerned} What the job computes on the cores then takes longer than it would
+        alone; how much is unknown.""",
+    advice=kit.CORES_ALONE,
+    severity=results.Severity.WARNING,
+    unit="% of the loop",
+    exhibit="percentiles",
+)
+CROWDED_FROM_RATIO, CROWD_FROM_RATIO = 0.5, 0.25
+"""For half of the loop a quarter of the cores: less is a monitor or a backup, or passes."""
 IDLE_BELOW_PCT = 70.0
 """A resource whose 95th percentile stays below this is named as idle."""
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
@@ -110,6 +126,7 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
         findings=[
             _not_sampled(absences, recordings) if absences else None,
             _short_cores([node.cores for node in nodes if node.cores]),
+            _crowded([node.crowd for node in nodes if node.crowd]),
         ],
         exhibits=[*_tables(rows, absences), *exhibits_of(nodes, totals)] if rows else (),
         metrics=_metrics(nodes, totals),
@@ -210,6 +227,24 @@ def _short_cores(nodes: Sequence[ShortCores]) -> results.Finding | None:
         where=kit.stretch(worst.node, None, worst.start_ns, worst.end_ns),
         worst=worst,
         concerned=kit.concerning(len(short), len(nodes), "node"),
+    )
+
+
+def _crowded(nodes: Sequence[Crowd]) -> results.Finding | None:
+    crowded = [
+        node
+        for node in nodes
+        if node.ratio >= CROWDED_FROM_RATIO and node.others >= CROWD_FROM_RATIO * node.n_cores
+    ]
+    if not crowded:
+        return None
+    worst = max(crowded, key=lambda node: (node.ratio, node.node))
+    return CROWDED.finding(
+        measured=100 * worst.ratio,
+        threshold=100 * CROWDED_FROM_RATIO,
+        where=kit.stretch(worst.node, None, worst.start_ns, worst.end_ns),
+        worst=worst,
+        concerned=kit.concerning(len(crowded), len(nodes), "node"),
     )
 
 

@@ -12,10 +12,13 @@ from reportgen.facts import samples
 from reportgen.facts.distributions import pct_histogram
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.usage import (
+    LEAST_LONG,
     at_work,
     begun_rows,
     cores_mean_pct,
+    crowded_by_others,
     enough_samples,
+    other_cores,
     while_at_work,
 )
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
@@ -127,11 +130,24 @@ class ShortCores:
 
 
 @row
+class Crowd:
+    """Other programs of a node: their cores while all are used up, and for which part of a loop."""
+
+    node: str
+    n_cores: int
+    others: float
+    ratio: float
+    start_ns: int
+    end_ns: int
+
+
+@row
 class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
     Attributes:
         cores: of a node that trains without GPUs and without recorded steps, else ``None``.
+        crowd: ``None`` where the processor time of the job or the loop is unknown.
         statistics: of each resource ``STATISTICS``, the 5th percentile and the mean.
         waiting_cores: how many wait for I/O on average, from its first to its last work.
         lines: the curves of each resource of the node, of ``EACH_GPU`` and of ``FLOWS``.
@@ -146,6 +162,7 @@ class NodeUsage:
     devices: tuple[DeviceCounts, ...]
     recording: SampledTime | None
     cores: ShortCores | None
+    crowd: Crowd | None
 
 
 def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
@@ -176,6 +193,25 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
         devices=tuple(_devices(part)),
         recording=_recording(system) if system.n_ticks else None,
         cores=_cores_at_work(part),
+        crowd=_crowd_of(part),
+    )
+
+
+def _crowd_of(part: NodeProfile) -> Crowd | None:
+    system, loop_ns = part.system, samples.training_loop_ns(part.spans)
+    if loop_ns is None:
+        return None
+    inside = slice(*np.searchsorted(system.tick_ns, loop_ns).tolist())
+    is_crowded = crowded_by_others(system)[inside]
+    if is_crowded.size <= LEAST_LONG or not is_crowded.any():
+        return None
+    return Crowd(
+        node=part.node,
+        n_cores=len(system.names(SeriesKind.CPU_UTILIZATION)),
+        others=float(other_cores(system)[inside][is_crowded].mean()),
+        ratio=float(is_crowded.mean()),
+        start_ns=loop_ns[0],
+        end_ns=loop_ns[1],
     )
 
 
