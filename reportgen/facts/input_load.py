@@ -61,10 +61,15 @@ class InputLoad:
     disk_ratio: float = 0.0
     network_ratio: float = 0.0
 
-    @property
-    def waits_for_disk(self) -> bool:
-        """Return whether the disk sets the pace."""
-        return bool(usage.wait_for_disk(np.array(self.waiting_cores), np.array(self.busy_cores)))
+    def waits_for_disk(self, n_readers: int = 0) -> bool:
+        """Return whether the disk sets the pace of a number of readers, 0 if that is unknown.
+
+        Of as many cores no more than theirs compute for them: the others train.
+        """
+        computing_cores = self.busy_cores
+        if n_readers:
+            computing_cores = min(computing_cores, max(n_readers - self.waiting_cores, 0.0))
+        return bool(usage.wait_for_disk(np.array(self.waiting_cores), np.array(computing_cores)))
 
     @property
     def is_full(self) -> bool:

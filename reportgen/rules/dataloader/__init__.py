@@ -193,7 +193,7 @@ def _cause_of(job: NodeLoaders, params: Params) -> Cause:
     is_idle = work.rests if work else computing_ratio < IDLE_RATIO
     is_full = load.is_full and not (work and work.rests)
     has_room = n_loaders + job.n_processes <= load.n_cores
-    if load.waits_for_disk and (work is None or is_idle):
+    if load.waits_for_disk(n_loaders) and (work is None or is_idle):
         return Cause.IO_WAIT
     if is_idle and load.flat_ratio >= STEADY_RATIO:
         return Cause.NETWORK_INPUT
@@ -347,7 +347,7 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
         return False
     cause, load = _cause_of(job, params), slowest_load(job.loop_load) if job.loop_load else None
     is_at_limit = load is not None and (
-        (cause is Cause.IO_WAIT and load.waits_for_disk)
+        (cause is Cause.IO_WAIT and load.waits_for_disk(job.n_loaders))
         or (cause is Cause.CPU_PREPROCESSING and load.is_full)
         or _reads_on(job, cause)
     )
