@@ -38,7 +38,8 @@ LONGER_RATIO = 3.0
 between all of them."""
 STOPS_CYCLES = 5.0
 """A stop costs five usual cycles: the noise of hardware and of unequal batches stays below. Stops
-are also searched for a rhythm alone, so that many cheap slow cycles do not hide a few dear ones."""
+are also searched for a rhythm alone, and so are those that take as much more than the usual slow
+one: many cheap slow cycles do not hide a few dear ones."""
 OVER_TAIL = 4.0
 """A pause exceeds the usual by four times as much as the tail does. Of log-normal lengths that
 scatter by half of their mean, not one in 100,000 does."""
@@ -340,10 +341,12 @@ def _surest(
     restarts: Floats | None = None,
     is_further: bool,
 ) -> Rhythm | None:
-    is_stop = events.excess_ns >= STOPS_CYCLES * float(np.median(steps.cycle_ns))
+    excess_ns = events.excess_ns
+    is_stop = excess_ns >= STOPS_CYCLES * float(np.median(steps.cycle_ns))
+    is_dear = excess_ns >= STOPS_CYCLES * float(np.median(excess_ns)) if excess_ns.size else is_stop
     limit_log10 = FURTHER_FALSE_ALARM_LOG10 if is_further else FALSE_ALARM_LOG10
     found = []
-    for some in (events, events.where(is_stop)):
+    for some in (events, events.where(is_stop), events.where(is_stop & is_dear)):
         if some.row.size <= MOST_SLOW_RATIO * steps.n_steps:
             slowest = np.argsort(-some.excess_ns, kind="stable")[:MOST_EVENTS]
             places = count[np.sort(some.row[slowest])]
