@@ -240,13 +240,18 @@ def test_more_readers_that_sleep_need_no_idle_cores(computing: float, is_told: b
     [(range(7, 400, 25), True), (range(7, 400, 4), False)],
     ids=["a few stalls", "each of four processes is late"],
 )
-def test_a_few_long_waits_are_stalls_that_more_processes_do_not_help(late, is_told) -> None:
-    waits = (3.0 if step in late else 0.001 for step in range(400))
-    result = judged(one_by_one(waits, 0.5, workers=4), cores=16)
+@pytest.mark.parametrize("n_others", [0, 3])
+def test_a_few_long_waits_are_stalls_that_more_processes_do_not_help(late, is_told, n_others):
+    waits = [3.0 if step in late else 0.001 for step in range(400)]
+    rows = one_by_one(waits, 0.5, workers=4)
+    quick = one_by_one([0.001] * 400, 0.5, workers=4)
+    for n in range(n_others):  # which wait for the first one inside their steps
+        rows += [(*row[:4], {**dict(*row[4:]), "worker": f"algo-2-{n}"}) for row in quick]
+    result = judged(rows, cores=64)
     found = next(item for item in result.findings if item.severity is not Severity.INFO)
 
     assert (found.cause == Cause.SLOW_INPUT) is is_told
-    assert ("16 of 400 waits make" in found.text) is is_told
+    assert ("16 of " in found.text and "waits make" in found.text) is is_told
     assert ("prefetch_factor" in found.advice) is is_told
 
 
@@ -609,6 +614,14 @@ def test_who_loads_with_tensorflow_is_not_told_of_loader_processes() -> None:
     assert (calm.id, calm.severity) == ("DL-6", Severity.INFO)
     assert "29.3 % of its time" in calm.title
     assert "TensorFlow loads in threads" in calm.text
+
+
+@pytest.mark.parametrize(("cpu", "cause"), [(5.0, "slow_input"), (7.0, "too_few_loaders")])
+def test_threads_that_compute_beside_free_cores_are_too_few(cpu: float, cause: str) -> None:
+    (found, *_) = sampled(tensorflow(prefetch=True), cores=8, cpu=cpu, gpu0=60.0).findings
+
+    assert (found.id, found.cause) == ("DL-5", cause)
+    assert "num_parallel_calls" in found.advice
 
 
 def test_the_op_that_hands_over_batches_is_the_wait_where_it_was_recorded() -> None:

@@ -34,6 +34,8 @@ CROWDED_RATIO = 1.25
 """With a quarter more loader processes than cores, they must take turns on used-up cores."""
 TURNS_RATIO = 2.0
 """Up to two processes per core make about as many batches as one would; more lose time to turns."""
+LEAST_READING_CORES = 0.5
+"""A thread that makes batches all the time computes for half of it or more."""
 IDLE_RATIO = 0.5
 """Loaders that compute less than half of their time wait for something else."""
 LEAST_NAMED_CORES = 0.1
@@ -201,7 +203,9 @@ def _cause_of(job: NodeLoaders, params: Params) -> Cause:
         return Cause.TOO_MANY_LOADERS
     if is_full or not (has_room or is_idle):
         return Cause.CPU_PREPROCESSING
-    is_few = job.has_processes and has_room and not job.stalls
+    # Threads are not counted: where cores are free, too few of those that compute run at once.
+    are_loaders = job.has_processes or (job.has_gpu and load.busy_cores >= LEAST_READING_CORES)
+    is_few = are_loaders and has_room and not job.stalls
     return Cause.TOO_FEW_LOADERS if is_few else Cause.SLOW_INPUT
 
 
@@ -274,7 +278,7 @@ def _waits(
     bound += hidden
     # Steps of a window may not be like all others.
     is_projected = job.is_window and share >= kit.CHEAP_RATIO
-    if not job.has_processes and cause is Cause.SLOW_INPUT and not job.stalls:
+    if not job.has_processes and is_number and not job.stalls:
         advice = message.advice
     return _tell(
         replace(message, cause=cause, advice=texts.CACHE if is_early else advice),

@@ -217,22 +217,25 @@ class NodeLoaders:
     def stalls(self) -> Stalls | None:
         """Return the few waits that make most of the waiting, ``None`` where many do.
 
-        Where loader processes take turns and all are too slow, one wait in as many is long.
+        Of several workers the longest wait for each step counts: the others wait for it. Where
+        loader processes take turns and all are too slow, one wait in as many is long.
         """
-        every_ns, worst = int(self.wait_ns.sum()), self.worst
+        is_shared = len(self.waiting) > 1 and self.step_wait_ns.size > 0
+        wait_ns = self.step_wait_ns if is_shared else self.wait_ns
+        every_ns, worst = int(wait_ns.sum()), self.worst
         if not every_ns or worst is None:
             return None
         turn_ns = (worst.loop_ns - worst.waited_ns) / max(worst.n_waits, 1)
-        if self.wait_p50_ns > max(HAND_OVER_NS, READY_RATIO * turn_ns):
+        if float(np.median(wait_ns)) > max(HAND_OVER_NS, READY_RATIO * turn_ns):
             return None
-        long_ns = self.wait_ns[self.wait_ns >= max(turn_ns, HAND_OVER_NS)]
+        long_ns = wait_ns[wait_ns >= max(turn_ns, HAND_OVER_NS)]
         n_first = int((self.opens_epoch > 0).sum())
-        few = self.wait_ns.size / (2 * max(self.num_workers or 1, 1))
-        if not n_first < long_ns.size < min(few, MOST_STALLS_RATIO * self.wait_ns.size):
+        few = wait_ns.size / (2 * max(self.num_workers or 1, 1))
+        if not n_first < long_ns.size < min(few, MOST_STALLS_RATIO * wait_ns.size):
             return None
         found = Stalls(
             n_long=int(long_ns.size),
-            n_waits=int(self.wait_ns.size),
+            n_waits=int(wait_ns.size),
             share_pct=100 * float(long_ns.sum()) / every_ns,
             longest_ns=int(long_ns.max()),
         )

@@ -30,8 +30,9 @@ NOW, EACH, IN_IT = " from {num_workers}", " in each training process", " in {wor
 HARDLY_WAITS = "training waits for data {share_pct:pct} of its time"
 NO_WAITS = "no waits were recorded"
 READ_BY_PROCESSES = "{Loaders} on {cores:count core}."
-THREADS = """TensorFlow loads in threads of the training process, so no loader processes can be
-    counted."""
+THREADS = (
+    "TensorFlow loads in threads of the training process, so no loader processes can be counted."
+)
 CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the training, use fewer
     and larger files, a local copy or a cache, or decode on the GPU."""
 CACHE = """Copy or cache the data before the training: the first reads are slow, and later ones
