@@ -166,7 +166,7 @@ RECORDING = kit.Message(
 VALIDATION = kit.Message(
     id="FW-5",
     cause=results.Cause.MUCH_VALIDATION,
-    title="Steps of validation take {measured:pct} of the loop",
+    title="Steps of validation take {measured:pct} of the {whole}",
     text="""From batch to batch, steps of validation take {validation:ns} and those of training
         {training:ns} (added up over the training processes).""",
     advice="""Validate less often or on a part of the data, with larger batches and without
@@ -388,6 +388,7 @@ def _validation(job: FrameworkSums) -> Finding | None:
     return VALIDATION.fault(
         100 * ratio,
         threshold=100 * VALIDATION_FROM_RATIO,
+        whole="recorded time" if job.is_part else "loop",
         validation=validation_ns,
         training=training_ns,
     )

@@ -46,6 +46,9 @@ the ends of every recording."""
 PART_RATIO = 0.2
 """A recording of less than a fifth of the loop may hold a validation by chance. Larger: fewer
 validations are judged that were recorded once."""
+NEARLY_ALL_RATIO = 0.9
+"""Of a recording that is longer it is said that it is the loop: GPUs also work a little before the
+first step and behind the last one."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _STAGE_WORDS: Mapping[Stage, str] = {
@@ -73,7 +76,8 @@ class FrameworkSums:
         between, phases: what lies between the steps of each worker, and of each phase.
         unused: by worker, how much of its time its GPU leaves unused, 0-1.
         lost_ns: between the steps of each worker, summed, of which nothing was recorded.
-        is_window: whether only a small part of a longer loop was recorded.
+        is_window, is_part: whether only a small part of a longer loop was recorded, or not nearly
+            all of it.
         n_validations: how often one worker validated between training steps, at most.
         turns_ns: by ``phase_word``, the steps of all workers with what usually lies behind them.
     """
@@ -95,6 +99,7 @@ class FrameworkSums:
     unused: Mapping[str, float] = merged(sum_by_key, default_factory=dict)
     recorded: tuple[Recorded, ...] = merged(concat, default=())
     is_window: bool = merged(any, default=False)
+    is_part: bool = merged(any, default=False)
     n_validations: int = merged(max, default=0)
     turns_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
 
@@ -102,6 +107,7 @@ class FrameworkSums:
 def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
     """Add up the events of one node."""
     spans = part.spans
+    loop_ns, works_ns = training_loop_ns(spans), usage.working_ns(part.system)
     return FrameworkSums(
         loop=loop_of(spans),
         n_lasting=int(_lasts(spans).sum()),
@@ -120,9 +126,8 @@ def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
         phases=between_steps.phases_between_of(part),
         recorded=tuple(_recorded(part)),
         n_validations=_n_validations(spans),
-        is_window=is_window(
-            training_loop_ns(spans), usage.working_ns(part.system), below_ratio=PART_RATIO
-        ),
+        is_window=is_window(loop_ns, works_ns, below_ratio=PART_RATIO),
+        is_part=is_window(loop_ns, works_ns, below_ratio=NEARLY_ALL_RATIO),
         turns_ns=sum_by_key(
             {phase_word(times.steps.phase): _turns_ns(times)} for times in step_times_of(spans)
         ),
