@@ -301,6 +301,18 @@ def test_a_few_steps_without_waits_do_not_say_that_loading_is_no_bottleneck(n_st
     assert (finding(judged(rows, cores=4), "DL-6") is not None) is is_told
 
 
+@pytest.mark.parametrize("wait_s", [0.001, 0.1])
+def test_a_single_pause_is_left_out_of_the_waits(wait_s: float) -> None:
+    waits = (30.0 if step == 77 else wait_s for step in range(300))
+    result = judged(one_by_one(waits, 0.5, workers=4), cores=16)
+    (found, *_) = (item for item in result.findings if item.id != "DL-3")
+
+    assert (found.severity is Severity.INFO) is (wait_s < 0.1)
+    shares = [item.estimate.share_ratio for item in (found,) if item.estimate]
+    assert shares == ([pytest.approx(0.142, abs=0.01)] if wait_s == 0.1 else [])
+    assert ("Single pauses, which another finding tells, take" in found.text) is (wait_s == 0.1)
+
+
 def test_a_few_long_waits_in_a_few_recorded_steps_do_not_begin_epochs() -> None:
     waits = (9.0 if step in (4, 9) else SHORT_S for step in range(14))
     found = judged(one_by_one(waits, 0.9, workers=2, first=35), cores=4).findings[0]

@@ -34,6 +34,8 @@ CROWDED_RATIO = 1.25
 """With a quarter more loader processes than cores, they must take turns on used-up cores."""
 TURNS_RATIO = 2.0
 """Up to two processes per core make about as many batches as one would; more lose time to turns."""
+LEAST_PAUSED_RATIO = 0.01
+"""Single pauses that take less of the loop are not named among the waits."""
 LEAST_READING_CORES = 0.5
 """A thread that makes batches all the time computes for half of it or more."""
 IDLE_RATIO = 0.5
@@ -393,6 +395,8 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         words["waited"] = write(text, worst=worst, own_pct=100 * worst.ratio, **words)
         if job.ratio > worst.ratio:
             words["waited"] += write(texts.TOGETHER, **words)
+        if job.paused_ratio >= LEAST_PAUSED_RATIO:
+            words["waited"] += write(texts.PAUSED, paused_pct=100 * job.paused_ratio)
         if (others_pct := others_pct_of(job.waiting)) is not None:
             words["waited"] += write(texts.ALONE, others_pct=others_pct)
             words["each"] = write(texts.IN_IT, worst=worst)

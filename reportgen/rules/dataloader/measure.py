@@ -12,7 +12,8 @@ from reportgen.arrays import Instants, Integers
 from reportgen.facts import loader as loading
 from reportgen.facts import usage
 from reportgen.facts.between_steps import between_steps_of, idle_in_copies_of
-from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
+from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of, pauses_of
+from reportgen.facts.intervals import NOTHING, Union, covered_each
 from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.loading_work import LEAST_WAITS, LoadingWork, loading_work_of
 from reportgen.facts.samples import is_window, training_loop_ns
@@ -109,6 +110,7 @@ class NodeLoaders:
         least_cycle_ns: from step to step without waits for data, of the worker with the least.
         opens_epoch: of each step, 1 where it got the first batch of an epoch.
         configured_loaders: the loader processes that the workers of a node were to start.
+        paused_ns: how much of the waits of each worker lies in its single pauses.
         crowded_ns: how much longer the steps take together while the cores are used up.
         hand_over_ns: of each worker, the time from getting a batch to the step that uses it, as far
             as GPUs are known to wait meanwhile; ``hand_over_most_ns`` as far as they may.
@@ -137,6 +139,7 @@ class NodeLoaders:
     least_cycle_ns: Instants = merging.merged(loading.least_of)
     opens_epoch: Instants = merging.merged(loading.greater_of)
     configured_loaders: int | None = merging.merged(merging.greatest)
+    paused_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     crowded_ns: int = merging.merged(max)
     hand_over_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     hand_over_most_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
@@ -167,7 +170,7 @@ class NodeLoaders:
 
     @property
     def ratio(self) -> float:
-        """Return the share of the loop that training waits for data, in 0-1.
+        """Return the share of the loop that training waits for data, 0-1, single pauses left out.
 
         In each step all workers wait for the one that waits longest. Where they meet only in every
         few steps, no more is lost than what steps take longer than those of the last worker.
@@ -177,7 +180,19 @@ class NodeLoaders:
         longer_ns = self.steps_ns - int(self.least_cycle_ns.sum())
         together_ns = min(int(self.step_wait_ns.sum()), longer_ns)
         longest_ns = max(item.loop_ns for item in self.waiting)
-        return max(self.worst.ratio, min(together_ns / longest_ns, 1.0) if longest_ns else 0.0)
+        waited = max(self.worst.ratio, min(together_ns / longest_ns, 1.0) if longest_ns else 0.0)
+        return max(waited - self.paused_ratio, 0.0)
+
+    @property
+    def paused_ratio(self) -> float:
+        """Return the share of its loop that single pauses of the worst one take of its waits."""
+        loop_ns = self.worst.loop_ns if self.worst else 0
+        return self.worst_paused_ns / loop_ns if loop_ns else 0.0
+
+    @property
+    def worst_paused_ns(self) -> int:
+        """Return how much of the waits of the loop that waited most lies in single pauses."""
+        return self.paused_ns.get(self.worst.worker, 0) if self.worst else 0
 
     @property
     def shows_loading(self) -> bool:
@@ -206,7 +221,8 @@ class NodeLoaders:
         if wait_ns.size < max(LEAST_WAITS, 2 * n_longest + 1):
             return True
         usual_ns = wait_ns[~is_first] if is_first[1:].any() else np.sort(wait_ns)[:-n_longest]
-        return bool(usual_ns.sum() >= HABIT_RATIO * wait_ns.sum())
+        lasting_ns = int(usual_ns.sum()) - self.worst_paused_ns
+        return lasting_ns >= HABIT_RATIO * (int(wait_ns.sum()) - self.worst_paused_ns)
 
     @property
     def wait_p50_ns(self) -> float:
@@ -300,7 +316,9 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     steps = spans.steps()
     lasts_ns = (int(np.ptp(steps.start_ns[rows])) for _, rows in merging.rows_by_code(steps.worker))
     waiting = loading.waiting_of(spans, unrecorded=unrecorded_of(system, spans))
-    hand_over_ns = _hand_over_ns(part)
+    hand_over_ns, pauses = _hand_over_ns(part), pauses_of(spans)
+    # A pause of all of them lies in the pauses of each.
+    shared = min(pauses.values(), key=lambda some: some.length_ns, default=NOTHING)
     return NodeLoaders(
         n_spans=spans.n_spans,
         n_events=int((rows.fetch | rows.process).sum()),
@@ -326,15 +344,26 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         least_cycle_ns=loading.least_of(loading.cycles_without_waits_ns(spans)),
         opens_epoch=loading.opens_epoch(spans),
         configured_loaders=_configured_loaders(spans),
+        paused_ns=_paused_ns(waits, pauses),
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=hand_over_ns[0],
         hand_over_most_ns=hand_over_ns[1],
         unused_ratio=usage.unused_ratio(part.system) or 0.0,
-        most_unused_ratio=usage.most_unused_ratio(part.system),
+        most_unused_ratio=usage.most_unused_ratio(part.system, outside=shared),
         is_window=is_window(loop_ns, usage.working_ns(part.system)),
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
     )
+
+
+def _paused_ns(waits: SpanTable, pauses: Mapping[str, Union]) -> dict[str, int]:
+    """Return how much of the waits of each worker lies in its pauses."""
+    found = {}
+    for worker, rows in merging.rows_by_code(waits.worker):
+        paused = pauses.get(name := waits.workers[worker], NOTHING)
+        covered = covered_each(paused, waits.start_ns[rows], waits.end_ns[rows])
+        found[name] = int(covered.sum())
+    return found
 
 
 def others_pct_of(waiting: Sequence[Waiting]) -> float | None:

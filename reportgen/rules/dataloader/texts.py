@@ -26,6 +26,8 @@ WAITED_ESTIMATED = f"""{_WAITED}. Over all {{worst.n_steps:n}} steps this makes 
 ALONE = """ The other training processes wait for at most {others_pct:pct} of their time: look for
     what is different in this one, such as its share of the data, its disk or load on its node."""
 WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of that time."
+PAUSED = """ Single pauses, which another finding tells, take {paused_pct:pct} of the time and are
+    left out."""
 NOW, EACH, IN_IT = " from {num_workers}", " in each training process", " in {worst.worker}"
 HARDLY_WAITS = "training waits for data {share_pct:pct} of its time"
 NO_WAITS = "no waits were recorded"

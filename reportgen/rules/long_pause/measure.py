@@ -18,6 +18,7 @@ import numpy as np
 
 from reportgen.arrays import Counts, Mask
 from reportgen.facts.contrast import Contrast, contrast_of
+from reportgen.facts.input_load import LEAST_KNOWN_STEPS
 from reportgen.facts.intervals import NOTHING, Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.samples import present_values, silence_of, tick_lengths_ns
@@ -61,7 +62,7 @@ class Params:
         source="what costs less is not worth a change of the script",
     )
     min_steps: int = kit.count(
-        20,
+        LEAST_KNOWN_STEPS,
         "a phase is judged once a worker has this many of its steps",
         unit="steps",
         source="with fewer steps their rhythm is unknown",
