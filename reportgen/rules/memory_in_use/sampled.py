@@ -76,9 +76,9 @@ GPU_ROOM = kit.Message(
 )
 
 
-N_PARTS, N_START_PARTS, LEAST_IN_PART = 16, 2, 5
-"""The job in equal parts; the first ones hold its start, in which a framework fills its cache. A
-part of fewer samples is that of one of them."""
+N_PARTS, N_START_PARTS, LEAST_IN_PART = 16, 2, 2
+"""The job in equal parts; the first ones hold its start, in which a framework fills its cache.
+Memory hardly scatters, but one sample may be that of a peak."""
 GROWS_FROM_POINTS = 10.0
 """Caches of batches of unequal length grow by less; chosen: a tenth of the memory."""
 
