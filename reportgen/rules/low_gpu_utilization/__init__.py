@@ -77,7 +77,8 @@ SHORT = replace(
     unit="% of the usual use",
     title="GPUs are short of work: {measured:pct} of their usual use is missing",
     text="""In their working time the GPUs that the job uses are used {measured:pct} less than they
-        usually are when they work (75th percentile, or 100 % if that is below {usual_from:pct}).
+        usually are when they work (75th percentile of the best quarter of the time, or 100 % if
+        that is below {usual_from:pct}).
         {gpu.gpu} on {gpu.node} misses most: its mean utilization is {gpu.work_mean_pct:pct}.
         {known}""",
     advice="""Record the job with reportgen record, or switch on framework profiling: steps and

@@ -31,6 +31,7 @@ is used when it does not wait. Of one whose does not, all below 100 % may be wai
 STEADY_FROM_RATIO = 0.15
 """So much must be missing then: a steady use of 90 % is healthy. Chosen in the exam: healthy jobs
 leave up to a tenth unused, the least fault that shows in a steady use a sixth."""
+N_QUARTERS = 4
 LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 
@@ -188,7 +189,7 @@ def _measure_gpu(
     verdict = _verdict(part.system, values, working, params)
     swings = verdict is UseVerdict.FLUCTUATING
     p5, p95 = np.percentile(values, (5, 95)).tolist()
-    work_p5, usual, work_p95 = np.percentile(working, (5, USUAL_PERCENTILE, 95)).tolist()
+    work_p5, work_p95 = np.percentile(working, (5, 95)).tolist()
     return GpuUtilization(
         node=part.node,
         gpu=gpu,
@@ -204,7 +205,7 @@ def _measure_gpu(
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
         rested_ratio=_rested_ratio(working, idle_below),
-        short_ratio=_short_ratio(working[n_early : working.size - n_late], usual, swings=swings),
+        short_ratio=_short_ratio(working[n_early : working.size - n_late], swings=swings),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         start_ns=int(time_ns[work][0]),
         end_ns=int(time_ns[work][-1]),
@@ -260,9 +261,15 @@ def _work_of(
     return slice(first, stop) if stop > first else slice(0, size), ended
 
 
-def _short_ratio(working: Floats, usual_pct: float, *, swings: bool) -> float:
-    """Return how much is missing in (n,) samples to the usual use, or to all if that is low."""
+def _short_ratio(working: Floats, *, swings: bool) -> float:
+    """Return how much is missing in (n,) samples to the usual use, or to all if that is low.
+
+    What is usual is seen in the best quarter of the time: steps may grow longer, or the work less.
+    """
     mean_pct = float(working.mean())
+    n_parts = N_QUARTERS if working.size > N_QUARTERS * usage.LEAST_LONG else 1
+    parts = np.array_split(working, n_parts)
+    usual_pct = max(float(np.percentile(part, USUAL_PERCENTILE)) for part in parts)
     if usual_pct >= (RESTING_FROM_PCT if swings else USUAL_FROM_PCT):
         return 1 - mean_pct / usual_pct
     unused_ratio = 1 - mean_pct / 100
