@@ -77,7 +77,7 @@ def ramp(start: float, end: float, n: int = 160) -> list[float]:
         ([*ramp(4, 60, 80), *[60.0] * 80], False),  # a cache that is filled
         ([*ramp(0, 60, 16), *[60.0] * 144], False),  # a start
         ([20.0 + 50 * (at // 10 % 2) for at in range(160)], False),  # epochs
-        (ramp(24, 79, 40), False),  # too few samples
+        (ramp(24, 79, 31), False),  # too few samples
     ],
 )
 def test_allocated_memory_that_grows_through_the_whole_job_is_a_leak(used_gb, is_leak) -> None:

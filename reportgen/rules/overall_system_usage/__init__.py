@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from reportgen import results
@@ -73,6 +74,19 @@ SHORT_CORES = kit.Message(
 )
 SHORT_FROM_RATIO = 0.15
 """Chosen in the exam, as of GPUs in steady use: cores of healthy jobs miss up to a tenth."""
+HARDLY_USED = replace(
+    SHORT_CORES,
+    title="Cores are hardly used: {worst.used:.1f} of {worst.n_cores:n} on {worst.node}",
+    text="""From the first to the last work of {worst.node}, which has no GPU, {measured:pct} of its
+        cores are used (75th percentile).{concerned} If a device that was not sampled trains, this
+        is as it should be.""",
+    advice="""Use more threads or processes (n_jobs, OMP_NUM_THREADS, num_workers), or an instance
+        with fewer cores.""",
+    severity=results.Severity.WARNING,
+    unit="% of the cores",
+)
+TRAINS_FROM_PCT, LEAST_CORES = 20.0, 4
+"""One thread uses a quarter of four cores. Fewer are the least that machines have."""
 CROWDED = kit.Message(
     id="SYS-9",
     cause=results.Cause.OTHER_PROGRAMS,
@@ -217,10 +231,20 @@ def _not_sampled(
 
 
 def _short_cores(nodes: Sequence[ShortCores]) -> results.Finding | None:
-    worst = max(nodes, key=lambda node: node.ratio, default=None)
-    if worst is None or worst.ratio < SHORT_FROM_RATIO:
+    hardly = [node for node in nodes if node.usual_pct < TRAINS_FROM_PCT]
+    if hardly and len(hardly) == len(nodes) and hardly[0].n_cores >= LEAST_CORES:
+        least = min(hardly, key=lambda node: (node.usual_pct, node.node))
+        return HARDLY_USED.finding(
+            measured=least.usual_pct,
+            threshold=TRAINS_FROM_PCT,
+            where=kit.stretch(least.node, None, least.start_ns, least.end_ns),
+            worst=least,
+            concerned=kit.concerning(len(hardly), len(nodes), "node"),
+        )
+    short = [node for node in nodes if node.ratio >= SHORT_FROM_RATIO and node not in hardly]
+    worst = max(short, key=lambda node: node.ratio, default=None)
+    if worst is None:
         return None
-    short = [node for node in nodes if node.ratio >= SHORT_FROM_RATIO]
     return SHORT_CORES.fault(
         100 * worst.ratio,
         threshold=100 * SHORT_FROM_RATIO,

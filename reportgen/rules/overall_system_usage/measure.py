@@ -33,8 +33,6 @@ CORES = "all cores"
 EACH_GPU = "gpus"
 USUAL_PERCENTILE = 75
 """A quarter of the samples at work hold no wait and show the usual use, as of GPUs."""
-TRAINS_FROM_PCT = 20.0
-"""Cores that are used less than this do not train: a device that is not sampled may."""
 WORK_RATIO = 0.75
 """Training on cores begins and ends where three quarters of its usual use last: imports and
 downloads use fewer cores. Quarters of the time that hardly reach it do other work."""
@@ -122,11 +120,13 @@ class ShortCores:
     """Cores of a node that train: their usual use and their mean, from first to last work."""
 
     node: str
+    n_cores: int
     usual_pct: float
     mean_pct: float
     start_ns: int
     end_ns: int
     ratio: float = derived(lambda cores: 1 - cores.mean_pct / cores.usual_pct)
+    used: float = derived(lambda cores: cores.n_cores * cores.usual_pct / 100)
 
 
 @row
@@ -227,7 +227,7 @@ def _cores_at_work(part: NodeProfile) -> ShortCores | None:
     usual_pct = float(np.percentile(cores_pct[is_work], USUAL_PERCENTILE))
     is_work &= cores_pct >= WORK_RATIO * usual_pct
     begun, busy = begun_rows(system, is_work), np.flatnonzero(is_work)
-    if not begun.size or usual_pct < TRAINS_FROM_PCT:
+    if not begun.size:
         return None
     working_pct = cores_pct[begun[0] : busy[-1] + 1]
     if working_pct.size <= enough_samples(working_pct.size, system):
@@ -238,6 +238,7 @@ def _cores_at_work(part: NodeProfile) -> ShortCores | None:
         return None
     return ShortCores(
         node=part.node,
+        n_cores=len(system.names(SeriesKind.CPU_UTILIZATION)),
         usual_pct=usual_pct,
         mean_pct=float(working_pct.mean()),
         start_ns=int(system.tick_ns[begun[0]]),
