@@ -13,6 +13,7 @@ import numpy as np
 
 from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts import samples, usage
+from reportgen.facts.intervals import runs_of
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.memo import fact
 from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
@@ -51,6 +52,9 @@ idling of the GPUs is an effect of their work if it is correlated at least this 
 its limit goes on until all is read ahead, as in a pause: ticks of a rate below ``STOPS_RATIO``
 count as one."""
 STOPS_RATIO = 0.5
+ALL_LOST_RATIO, FEW_TICKS = 0.9, 10
+"""One stretch of more than a few ticks without work that is most of the idling is a single pause,
+which is another finding. Samples that are far apart show no stretch."""
 GOES_ON_RATIO = 0.85
 """A network that the loop waits for rests only in pauses of it. One that rests for more of the time
 has brought all that was asked for: the GPUs wait for something else."""
@@ -239,7 +243,10 @@ def _correlation(one: Floats, other: Floats) -> float:
 
 def _starving(part: NodeProfile, work: _Work, sets_pace: Mask) -> tuple[Starving, ...]:
     is_starved = (sets_pace & (_by_minute(work, work.lost) >= IDLES_RATIO))[work.minute]
-    if not is_starved.any():
+    lost = float(work.lost[is_starved].sum())
+    idle = np.flatnonzero(is_starved & (work.lost >= ALL_LOST_RATIO))
+    begin, end = runs_of(idle, max_step=1)
+    if not lost or 2 * (end - begin + 1).max(initial=0) > max(lost, 2 * FEW_TICKS):
         return ()
     ticks = work.tick_ns[is_starved]
     found = Starving(
@@ -249,7 +256,7 @@ def _starving(part: NodeProfile, work: _Work, sets_pace: Mask) -> tuple[Starving
         n_ticks=int(work.tick_ns.size),
         n_cores=len(_cores(part.system)),
         n_minutes=int(np.unique(work.minute[is_starved]).size),
-        idle_ticks=float(work.lost[is_starved].sum()),
+        idle_ticks=lost,
         busy_cores=float(work.busy[is_starved].mean()),
         waiting_cores=float(work.waiting[is_starved].mean()),
         bytes_per_s=float(np.nan_to_num(work.received[is_starved]).mean()),

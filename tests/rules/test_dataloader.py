@@ -371,7 +371,7 @@ def test_one_process_that_waits_alone_is_named(other_s: float, is_odd: bool) -> 
     found = known(finding(judged(side_by_side((0.5,), (other_s,)), cores=8), "DL-1"))
 
     assert ("to 3 in algo-1-27;" in found.advice) is is_odd
-    assert ("look for what is different in this one" in found.text) is is_odd
+    assert ("look for what is different in it" in found.text) is is_odd
 
 
 def test_waits_of_which_a_part_was_recorded_stand_for_all() -> None:

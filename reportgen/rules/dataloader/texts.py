@@ -23,8 +23,9 @@ TOGETHER = """ In each step all training processes wait for the one that waits l
 WAITED = f"{_WAITED}: {_LOOP}"
 WAITED_ESTIMATED = f"""{_WAITED}. Over all {{worst.n_steps:n}} steps this makes about
     {{worst.expected_ns:ns}}: {_LOOP}"""
-ALONE = """ The other training processes wait for at most {others_pct:pct} of their time: look for
-    what is different in this one, such as its share of the data, its disk or load on its node."""
+ALONE = """ The other training processes wait for at most {others_pct:pct} of their time, as they
+    wait for this one in their steps: look for what is different in it, such as its share of the
+    data, its disk or load on its node. The slowest of equal ones takes all the waiting as well."""
 WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of that time."
 PAUSED = """ Single pauses, which another finding tells, take {paused_pct:pct} of the time and are
     left out."""
@@ -54,7 +55,8 @@ class Why:
 
 WHY: Mapping[Cause, Why] = {
     Cause.IO_WAIT: Why(
-        text=" {meanwhile}, {load.waiting_cores:.1f} cores waited for the disk (mean).",
+        text=""" {meanwhile}, {load.waiting_cores:.1f} cores waited for the disk, or for storage
+            that is mounted over the network (mean).""",
         advice="""Read fewer and larger files, keep the data on a local or faster disk, or cache
             them in memory as far as they fit; more loader processes would wait for the same
             disk.""",
@@ -64,7 +66,8 @@ WHY: Mapping[Cause, Why] = {
             mean of these minutes (median, without the data that it sent itself), and only
             {load.busy_cores:.1f} cores computed (mean): so the network limits the speed.""",
         advice="""Send less over the network: smaller or compressed records, a local copy or a cache
-            of data that are read again; or take an instance with more network bandwidth.""",
+            of data that are read again; or take an instance with more network bandwidth. Where the
+            storage answers slowly, larger reads and more loader processes help.""",
     ),
     Cause.CPU_PREPROCESSING: Why(
         text=""" {meanwhile}, {load.busy_cores:.1f} of {load.n_cores:count core} were busy
