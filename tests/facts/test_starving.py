@@ -58,6 +58,15 @@ def test_half_a_core_and_two_fifths_of_the_work_must_wait(waiting, cpu, is_found
     assert bool(starved_by_disk(part)) == is_found
 
 
+@pytest.mark.parametrize(("every", "is_found"), [(1, False), (2, True)])
+def test_one_long_stretch_without_work_is_a_pause(every: int, is_found: bool) -> None:
+    gpu = [
+        0.0 if 60 <= tick < 60 + 40 * every and tick % every == 0 else 95.0 for tick in range(240)
+    ]
+
+    assert bool(starved_by_disk(node(gpu, waiting=50))) == is_found
+
+
 @pytest.mark.parametrize(("gpu_pct", "is_found"), [(92.1, False), (91.9, True)])
 def test_a_minute_at_work_is_not_starved(gpu_pct: float, is_found: bool) -> None:
     part = node([100.0] * 120 + [gpu_pct] * 121, waiting=50)

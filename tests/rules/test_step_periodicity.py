@@ -215,6 +215,15 @@ def test_a_rhythm_of_cheap_steps_with_gaps_hides_no_costly_one() -> None:
     assert any(title.startswith("Every 44th training step is slow") for title in titles)
 
 
+def test_dear_pauses_in_a_rhythm_are_found_beside_bursts_of_loaders() -> None:
+    rng = np.random.default_rng(3)
+    pauses = {int(at): 0.8 + 0.5 * rng.random() for at in np.flatnonzero(rng.random(1100) < 0.3)}
+    pauses |= dict.fromkeys(range(92, 1100, 93), 13.5)
+    found = run(RULE, job(steady(1100), pause_s=pauses)).findings
+
+    assert "every 93 steps" in found[0].text
+
+
 def test_steps_that_are_counted_anew_in_each_epoch_have_a_rhythm() -> None:
     """``for i, batch in enumerate(loader)``: each 50th batch of epochs of 130, no 50th step."""
     duration_s = steady(650)
