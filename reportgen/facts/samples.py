@@ -18,6 +18,9 @@ LONGEST_TICK_INTERVALS = 1.5
 """Half an interval late is jitter; from here on the next sample is missing."""
 NEIGHBOUR_TICKS = 4
 """The interval may be changed while a job runs: these ticks on both sides show it."""
+NEARLY_ALL_RATIO = 0.9
+"""A recording that is longer is the whole loop: GPUs also work a little before the first step and
+behind the last one."""
 WHOLE_RATIO = 0.5
 """Steps that take less than half of the time in which a device works are a window of its loop."""
 EDGE_AT_MOST_RATIO = 0.25

@@ -110,7 +110,7 @@ def worst_of(found: Sequence[Starving]) -> Starving | None:
 def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
     """Return the minutes in which the disk sets the pace of idling GPUs, as one or no entry.
 
-    Where the waits of the loop were recorded, these say more, and nothing is returned.
+    Where the waits of most of the loop were recorded, these say more, and nothing is returned.
     """
     work = _unexplained(part)
     if work is None:
@@ -169,7 +169,9 @@ def usual_pct(use_pct: Floats) -> float:
 
 def _unexplained(part: NodeProfile) -> _Work | None:
     are_recorded = part.spans.in_phases((FETCH, TENSORFLOW_FETCH)).any()
-    return None if are_recorded else _work_of(part.system)
+    loop_ns, works_ns = samples.training_loop_ns(part.spans), usage.working_ns(part.system)
+    are_all = are_recorded and not samples.is_window(loop_ns, works_ns)
+    return None if are_all else _work_of(part.system)
 
 
 @fact

@@ -15,6 +15,7 @@ from reportgen.facts.starving import (
 )
 from reportgen.profile import NodeProfile
 from tests.builders import START_S, node_profile, ns
+from tests.rules.framework_jobs import TRAIN
 
 TICKS = 240
 LIMIT = 100e6
@@ -108,7 +109,8 @@ def test_where_no_tick_reaches_the_usual_use_all_that_is_missing_may_be_waiting(
 def test_too_few_ticks_no_gpu_and_recorded_waits_say_nothing() -> None:
     waits = [("DataLoaderIter", "It::GetNext", START_S, START_S + 1)]
     usual = node([60.0] * TICKS, waiting=50)
-    recorded = node_profile(system=usual.system, rows=waits, node="algo-1")
+    steps = [(TRAIN, TRAIN, START_S, START_S + 200)]
+    recorded = node_profile(system=usual.system, rows=waits + steps, node="algo-1")
     unused = node([0.0] * TICKS, waiting=50)
 
     assert starved_by_disk(node([60.0] * 40, waiting=50)) == ()
@@ -116,6 +118,15 @@ def test_too_few_ticks_no_gpu_and_recorded_waits_say_nothing() -> None:
     assert starved_by_disk(unused) == ()
     assert starved_by_disk(recorded) == ()
     assert len(starved_by_disk(usual)) == 1
+
+
+@pytest.mark.parametrize(("lasts_s", "is_found"), [(115, True), (125, False)])
+def test_waits_of_a_window_do_not_say_what_holds_gpus_up(lasts_s: int, is_found: bool) -> None:
+    usual = node([60.0] * TICKS, waiting=50)
+    waits = [("DataLoaderIter", "It::GetNext", START_S, START_S + 1)]
+    rows = [*waits, (TRAIN, TRAIN, START_S, START_S + lasts_s)]
+    part = node_profile(system=usual.system, rows=rows, node="algo-1")
+    assert bool(starved_by_disk(part)) is is_found
 
 
 GPU = [95.0, 55.0] * 120

@@ -423,6 +423,13 @@ def test_gpus_that_idle_beside_a_window_of_recorded_steps_pause(first, pause_s, 
     assert [found.where.device for found in findings] == [None] * is_told
 
 
+@pytest.mark.parametrize(("length_s", "share"), [(600.0, 20 / 570), (160.0, 20 / 120)])
+def test_a_single_pause_is_a_share_of_all_that_gpus_work(length_s: float, share: float) -> None:
+    # The steps last from 5 to 125 s; the GPU works from 20 s to 10 s before the end.
+    part = job(500, behind={250: 20.0}, system=samples((55, 75), length_s=length_s).system)
+    assert share_of(run(RULE, part)) == pytest.approx(share, rel=0.02)
+
+
 def test_a_node_whose_steps_were_all_recorded_knows_of_no_pause_of_others() -> None:
     window = job(500, first=100, system=samples((200, 230)).system)
     whole = job(500, worker="algo-2-27", system=samples(node="algo-2").system)

@@ -21,7 +21,13 @@ from reportgen.facts.contrast import Contrast, contrast_of
 from reportgen.facts.input_load import LEAST_KNOWN_STEPS
 from reportgen.facts.intervals import NOTHING, Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import loads_as_usual
-from reportgen.facts.samples import present_values, silence_of, tick_lengths_ns
+from reportgen.facts.samples import (
+    NEARLY_ALL_RATIO,
+    is_window,
+    present_values,
+    silence_of,
+    tick_lengths_ns,
+)
 from reportgen.facts.slow_steps import HANDFUL, OVER_TAIL, SlowSteps, slow_steps_of, tail_of
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS, Loop, loop_of, phase_word
@@ -32,6 +38,7 @@ from reportgen.facts.usage import (
     begun_rows,
     in_use,
     used_throughout,
+    working_ns,
 )
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
 from reportgen.rules import kit
@@ -191,7 +198,7 @@ def _of_worker(part: NodeProfile, phases: Sequence[SlowSteps], least_steps: int)
     span = Union(start_ns=cycles.start_ns[:1], end_ns=cycles.end_ns[-1:])
     gone = silence_of(part.system, part.spans)
     lost = clip(minus(gone, main.skipped), int(span.start_ns[0]), int(span.end_ns[0]))
-    loop_ns = main.loop_ns - lost.length_ns
+    loop_ns = max(main.loop_ns - lost.length_ns, _work_length_ns(part, span))
     known = (slow for slow in phases if slow.times.steps.n_steps >= least_steps)
     pauses = kit.concat(_of_phase(part.node, slow, loop_ns) for slow in known)
     pauses = tuple(sorted(pauses, key=lambda pause: pause.start_ns))
@@ -214,6 +221,17 @@ def _of_worker(part: NodeProfile, phases: Sequence[SlowSteps], least_steps: int)
         recorded=minus(span, main.skipped),
         is_partial=main.skipped.length_ns > 0 or int(main.number[0]) > WARM_UP_STEPS,
     )
+
+
+def _work_length_ns(part: NodeProfile, span: Union) -> int:
+    """Return how long GPUs work where less of it was recorded: a single pause is one of all that.
+
+    Edge cases: 0 where the recorded steps are the loop.
+    """
+    works_ns, recorded_ns = working_ns(part.system), (int(span.start_ns[0]), int(span.end_ns[0]))
+    if works_ns is None or not is_window(recorded_ns, works_ns, below_ratio=NEARLY_ALL_RATIO):
+        return 0
+    return works_ns[1] - works_ns[0]
 
 
 def _of_phase(node: str, slow: SlowSteps, loop_ns: int) -> Iterator[Pause]:

@@ -19,7 +19,7 @@ from reportgen.facts import breakdown as sums
 from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, are_waits_known, loader_rows
 from reportgen.facts.paces import Pace, paces_of
-from reportgen.facts.samples import is_window, training_loop_ns
+from reportgen.facts.samples import NEARLY_ALL_RATIO, is_window, training_loop_ns
 from reportgen.facts.step_times import StepTimes, step_times_of
 from reportgen.facts.steps import (
     FORWARD,
@@ -46,9 +46,6 @@ the ends of every recording."""
 PART_RATIO = 0.2
 """A recording of less than a fifth of the loop may hold a validation by chance. Larger: fewer
 validations are judged that were recorded once."""
-NEARLY_ALL_RATIO = 0.9
-"""Of a recording that is longer it is said that it is the loop: GPUs also work a little before the
-first step and behind the last one."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _STAGE_WORDS: Mapping[Stage, str] = {
