@@ -38,6 +38,15 @@ def step_rows(
     ]
 
 
+def steps_alone(part: NodeProfile, *, later_s: float = 0.0) -> list[tuple[Any, ...]]:
+    """Return the training steps of a node without its other events, so much later."""
+    steps = part.spans.steps()
+    return [
+        (TRAIN, TRAIN, begin / 1e9 + later_s, end / 1e9 + later_s, {"step": step})
+        for begin, end, step in np.stack([steps.start_ns, steps.end_ns, steps.step], 1).tolist()
+    ]
+
+
 def node(
     rows: Sequence[tuple[Any, ...]],
     *,

@@ -58,8 +58,7 @@ def test_a_range_owns_what_autograd_launches_meanwhile() -> None:
         ("c", 150.0, 1.0, {"correlation": 4, "thread": "autograd"}),
     ]
     gpu = [(f"k{n}", 200.0 * n, 10.0**n, {"correlation": n}) for n in range(4, 0, -1)]
-    steps = [(1, 0.0, 200.0)]
-    result = run(RULE, rank_trace(gpu=gpu[1:], calls=calls, slices=slices, steps=steps))
+    result = run(RULE, rank_trace(gpu=gpu[1:], calls=calls, slices=slices, steps=[(1, 0.0, 200.0)]))
 
     assert column(result, "annotations", "name") == [
         "## backward ##",

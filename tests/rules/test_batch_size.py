@@ -116,8 +116,7 @@ def test_without_gpus_or_without_their_memory_there_is_nothing_to_judge() -> Non
 
 
 def test_only_gpus_with_room_are_listed_and_a_busy_one_ends_the_advice() -> None:
-    part = roomy(gpu1=95.0, gpu1_memory=30.0)
-    result = run(RULE, part, **SMALL)
+    result = run(RULE, roomy(gpu1=95.0, gpu1_memory=30.0), **SMALL)
 
     entry = result.details["algo-1"]
     assert isinstance(entry, dict)

@@ -70,5 +70,4 @@ def test_ends_that_scatter_say_nothing() -> None:
 
 
 def test_ranks_of_one_host_share_its_clock() -> None:
-    meetings = met(pair("a", (0, 1), (0, SECOND), 12))
-    assert clock_shifts(meetings, {0: "node", 1: "node"}) == []
+    assert clock_shifts(met(pair("a", (0, 1), (0, SECOND), 12)), {0: "node", 1: "node"}) == []

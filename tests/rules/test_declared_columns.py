@@ -40,5 +40,4 @@ def _results(job: Path) -> Iterable[RuleResult]:
         yield from judge_all(measured, BUILTIN_RULES, params)
     reports = SHARED_DATA / "aws-reports"
     for path in sorted(reports.iterdir()) if reports.is_dir() else ():
-        folder = read_aws_folder(list_files(str(path)))
-        yield from import_results(folder).results.values()
+        yield from import_results(read_aws_folder(list_files(str(path)))).results.values()

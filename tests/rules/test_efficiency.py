@@ -101,9 +101,7 @@ def test_far_from_the_peak_is_below_two_fifths(share_pct: float, n_findings: int
 )
 def test_the_kernel_says_whether_float_is_tf32(kernel: str, share_pct: float | None) -> None:
     lasts_us = FLOPS / 494.7e12 * 1e6
-    trace = product(lasts_us=lasts_us, kernel=kernel, more={"input_type": FLOAT})
-
-    result = run(RULE, trace)
+    result = run(RULE, product(lasts_us=lasts_us, kernel=kernel, more={"input_type": FLOAT}))
 
     expected = None if share_pct is None or share_pct > 105 else pytest.approx(share_pct, rel=1e-3)
     assert column(result, "operators", "pct_of_peak") == [expected]
@@ -133,8 +131,7 @@ def test_odd_inputs_give_no_number(more: Mapping[str, str]) -> None:
 
 
 def test_a_gpu_without_a_row_has_times_and_no_shares_until_its_peak_is_given() -> None:
-    unknown = replace(H100, name="NVIDIA X1000")
-    trace = product(lasts_us=2 * AT_PEAK_US, device=unknown)
+    trace = product(lasts_us=2 * AT_PEAK_US, device=replace(H100, name="NVIDIA X1000"))
 
     result = run(RULE, trace)
 
@@ -217,8 +214,7 @@ def test_mfu_is_the_time_at_the_peak_as_a_share_of_the_steps() -> None:
     assert "25.0 % of their time (MFU)" in caption(result, "peak_bands")
     assert result.metrics["mfu_ratio"] == pytest.approx(0.25, rel=1e-3)
     slower = replace(product(lasts_us=AT_PEAK_US * 2, steps=((0, 0.0, AT_PEAK_US * 12),)), rank=1)
-    both = run(RULE, trace, slower)
-    assert both.metrics["mfu_ratio"] == pytest.approx(2 / 16, rel=1e-3)
+    assert run(RULE, trace, slower).metrics["mfu_ratio"] == pytest.approx(2 / 16, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -254,9 +250,7 @@ def test_torch_compile_is_advised_to_no_compiled_model(others: list[str]) -> Non
         *((name, "", "small", 1.0) for name in others),
     )
 
-    result = run(RULE, trace)
-
-    advice = [item.advice for item in result.findings]
+    advice = [item.advice for item in run(RULE, trace).findings]
     assert len(advice) == 2
     assert ["torch.compile" in text for text in advice] == [not others] * 2
 

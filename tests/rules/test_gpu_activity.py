@@ -17,8 +17,7 @@ from tests.rules.samples import run
 
 def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
     gpu: list[Any] = [("a", 0.0, 100.0, {"device": 0}), ("b", 50.0, 10.0, {"device": 1})]
-    result = run(RULE, rank_trace(gpu=gpu))
-    table = known(result.exhibit("activity_by_device"))
+    table = known(run(RULE, rank_trace(gpu=gpu)).exhibit("activity_by_device"))
     columns = {column.name: column.values for column in table.columns}
 
     assert columns["device"] == (0, 1)

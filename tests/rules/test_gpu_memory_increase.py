@@ -23,8 +23,7 @@ def node(
 ) -> NodeProfile:
     """Return a node that samples every six seconds, ten samples a minute."""
     use = gpu if isinstance(gpu, list) else [gpu] * len(memory)
-    columns = {"gpu0": use, "gpu0_memory": memory}
-    return node_profile(columns, interval_s=interval_s, node=name)
+    return node_profile({"gpu0": use, "gpu0_memory": memory}, interval_s=interval_s, node=name)
 
 
 def step(height: float, *, base: float = 20.0, before: int = 40, after: int = 40) -> list[float]:
@@ -32,8 +31,7 @@ def step(height: float, *, base: float = 20.0, before: int = 40, after: int = 40
 
 
 def test_the_increase_is_that_of_its_definition() -> None:
-    rng = np.random.default_rng(3)
-    values = np.round(rng.random(60) * 100, 2)
+    values = np.round(np.random.default_rng(3).random(60) * 100, 2)
 
     increases, _ = increases_of(values, Params())
 
@@ -136,8 +134,7 @@ def test_a_quiet_gpu_is_fine() -> None:
 
 
 def test_a_slow_climb_is_a_trend_although_nothing_jumps() -> None:
-    memory = [20.0 + index // 10 for index in range(160)]
-    result = run(RULE, node(memory), **SMALL)
+    result = run(RULE, node([20.0 + index // 10 for index in range(160)]), **SMALL)
     found = known(finding(result, "MEM-2"))
 
     assert result.counters.rule_triggered == 0
@@ -168,8 +165,7 @@ def test_a_trend_needs_half_a_minute_and_eight_parts(n: int, every_s: float, tol
 
 def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
     # 150 samples: too few for SageMaker, and three minutes. The level rises by 0.2 a sample.
-    memory = [20.0 + 0.2 * index for index in range(150)]
-    result = run(RULE, node(memory, interval_s=1.2))
+    result = run(RULE, node([20.0 + 0.2 * index for index in range(150)], interval_s=1.2))
     assert finding(result, "MEM-2")
 
     assert result.counters == Counters(datapoints=150)
@@ -178,8 +174,7 @@ def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_short_job_whose_memory_follows_a_noisy_load_has_no_trend(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    gpu = rng.uniform(0, 100, 300)
+    gpu = np.random.default_rng(seed).uniform(0, 100, 300)
 
     result = run(RULE, node((gpu * 0.4).tolist(), gpu=gpu.tolist(), interval_s=0.5))
 

@@ -56,9 +56,7 @@ def split(first: float, n_first: int, then: float) -> list[float | None]:
 
 def test_a_gpu_that_is_too_hot_is_reported_with_what_it_costs() -> None:
     hot = gpu(throttle=split(HEAT, 20, 0), mhz=split(900, 20, 1500), celsius=split(91, 20, 70))
-    result = run(RULE, node(**hot, **gpu(1)))
-
-    (finding,) = result.findings
+    (finding,) = run(RULE, node(**hot, **gpu(1))).findings
     assert (finding.id, finding.severity) == ("POWER-1", Severity.WARNING)
     assert finding.title == (
         "gpu0 is slowed down for 20.0 % of its busy time by heat (the hardware lowers the clocks)"
@@ -116,9 +114,7 @@ def looks(*counts: float) -> list[float | None]:
 
 
 def test_another_job_on_a_gpu_is_reported() -> None:
-    result = run(RULE, node(**gpu(others=looks(0, 1, 2, 0, 0))))
-
-    (finding,) = result.findings
+    (finding,) = run(RULE, node(**gpu(others=looks(0, 1, 2, 0, 0)))).findings
     assert (finding.id, finding.measured) == ("POWER-3", 40.0)
     assert finding.title == "Another job computes on gpu0"
     assert "5 checks" in finding.text
@@ -174,14 +170,12 @@ def test_a_job_whose_power_was_not_recorded_is_skipped() -> None:
 
 
 def test_energy_is_integrated_where_there_is_no_counter() -> None:
-    watts = split(100.0, 50, 300.0)
-    result = run(RULE, node(**gpu(watts=watts, use=split(0.0, 50, 90.0))))
+    result = run(RULE, node(**gpu(watts=split(100.0, 50, 300.0), use=split(0.0, 50, 90.0))))
     assert column(result, "gpu_power", "energy_from") == ["power every 500 ms"]
     assert column(result, "gpu_power", "energy_kj") == [
         pytest.approx((49 * 100 + 200 + 49 * 300) * 0.5 / 1000)
     ]
-    counted = gpu(joules=[float(at) for at in range(N)])
-    result = run(RULE, node(**counted))
+    result = run(RULE, node(**gpu(joules=[float(at) for at in range(N)])))
     assert column(result, "gpu_power", "energy_from") == ["counter"]
     assert column(result, "gpu_power", "energy_kj") == [0.1]
 
@@ -209,8 +203,7 @@ def test_energy_of_a_step_by_the_log_of_a_monitored_job() -> None:
     log = Progress(counter="global_step", time_ns=time_ns, step=np.array([10.0, 30.0]))
     part = node(**gpu(watts=[100.0] * N))
     logged = replace(part, monitoring=Monitoring(source="a monitor", progress=(log,)))
-    per_step = run(RULE, logged).metrics["gpu_energy_per_step_j"]
-    assert per_step == pytest.approx(200.0, rel=0.01)
+    assert run(RULE, logged).metrics["gpu_energy_per_step_j"] == pytest.approx(200.0, rel=0.01)
     calls = replace(log, counter="_step")
     other = replace(part, monitoring=Monitoring(source="a monitor", progress=(calls,)))
     assert run(RULE, other).metrics["gpu_energy_per_step_j"] is None

@@ -90,8 +90,7 @@ def test_steps_of_nodes_without_gpus_are_not_said_to_lack() -> None:
 
 
 def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said() -> None:
-    gpu = [0.0, 10.0, 10.01, 0.0, 0.0, 95.0, 0.0, 0.0, 0.0, 0.0]
-    result = run(RULE, node({"gpu0": gpu}))
+    result = run(RULE, node({"gpu0": [0.0, 10.0, 10.01, 0.0, 0.0, 95.0, 0.0, 0.0, 0.0, 0.0]}))
     assert parts(result) == {
         "initialization": 2.0,
         "busy_high": 1.0,
@@ -157,8 +156,7 @@ def test_a_gpu_whose_worker_waits_in_its_step_while_another_is_busy_waits_for_it
     ],
 )
 def test_communication_shows_waiting_too(phase: str, name: str, more: dict[str, Any]) -> None:
-    columns = {"gpu0": [95.0] * 10, "gpu1": [0.0] * 10}
-    result = in_loop(columns, event(phase, name, 2, 4, **more))
+    result = in_loop({"gpu0": [95.0] * 10, "gpu1": [0.0] * 10}, event(phase, name, 2, 4, **more))
     assert parts(result, "gpu1") == {"straggler": 3.0, "unexplained": 7.0}
 
 
@@ -171,8 +169,7 @@ def test_the_first_cause_that_fits_takes_the_tick() -> None:
         "cpu0_iowait": [60.0, 60.0, 60.0, 60.0, 0.0, 0.0, 0.0, 0.0, 60.0, 60.0],
         "receive": [100e6] * 5 + [0.0] * 3 + [100e6] * 2,
     }
-    rows = [step(1, 3), step(7, 7), event("comm", "nccl", 0, 9)]
-    result = run(RULE, node(columns, rows))
+    result = run(RULE, node(columns, [step(1, 3), step(7, 7), event("comm", "nccl", 0, 9)]))
     assert parts(result, "gpu1") == {
         "initialization": 1.0,
         "busy_high": 1.0,
@@ -210,8 +207,7 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
         node({"gpu0": [95.0] * 10, "gpu1": [50.0] * 10}, [step(0, 9)], node="algo-1"),
         node({"gpu0": [0.0] * 10}, node="algo-2"),
     )
-    table = known(result.exhibit("gpu_time_budget"))
-    names = [column.name for column in table.columns]
+    names = [column.name for column in known(result.exhibit("gpu_time_budget")).columns]
     assert names == ["node", "device", "part", "gpu_s", "pct", "usd"]
     assert [tuple(row.values()) for row in rows_of(result, "gpu_time_budget")] == [
         ("algo-1", "gpu0", "busy_high", 10.0, 33.3334, None),
@@ -223,8 +219,7 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
         ("busy_partial", 10.0, 33.3333),
         ("unexplained", 10.0, 33.3333),
     ]
-    bar = known(result.exhibit("budget"))
-    assert "1 of 2 nodes (the first of them is algo-2)" in bar.caption
+    assert "1 of 2 nodes (the first of them is algo-2)" in known(result.exhibit("budget")).caption
 
 
 def test_what_is_lacking_is_told_apart() -> None:
@@ -275,8 +270,7 @@ def test_idling_before_and_after_the_loop_is_no_stretch() -> None:
 
 
 def test_with_a_price_rows_and_totals_cost_money() -> None:
-    part = node({"gpu0": [100.0] * 5 + [0.0] * 5}, [step(0, 9)])
-    priced = run(RULE, part, usd_per_gpu_hour=36.0)
+    priced = run(RULE, node({"gpu0": [100.0] * 5 + [0.0] * 5}, [step(0, 9)]), usd_per_gpu_hour=36.0)
     costs = {row["part"]: row["usd"] for row in rows_of(priced, "gpu_time_budget")}
     assert costs == {"busy_high": 0.05, "unexplained": 0.05}
     assert priced.metrics["gpu_usd"] == 0.1
@@ -368,8 +362,7 @@ def test_a_job_that_cannot_be_judged_has_no_data() -> None:
 
 def test_the_data_of_a_traced_rank_has_the_parts_of_each_step() -> None:
     steps = [(1, 0.0, 120.0), (2, 120.0, 200.0)]
-    trace = gap_trace((150.0, 10.0), steps=steps, rank=3, origin_ns=1_000_000)
-    result = run(RULE, trace)
+    result = run(RULE, gap_trace((150.0, 10.0), steps=steps, rank=3, origin_ns=1_000_000))
     (table,) = result.data
     columns = unpack(table)
 

@@ -97,8 +97,7 @@ def test_marks_outside_a_negotiation_and_repeated_marks_do_not_count() -> None:
 
 def test_a_job_without_timelines_of_horovod_is_skipped() -> None:
     steps = span_table([("Step:ModeKeys.TRAIN", "7", START_S, START_S + 1)])
-    result = run(RULE, node_profile(spans=steps))
-    assert known(result.reason).code is ReasonCode.NO_EVENTS
+    assert known(run(RULE, node_profile(spans=steps)).reason).code is ReasonCode.NO_EVENTS
 
 
 def test_a_timeline_of_marks_alone_is_not_called_missing() -> None:

@@ -111,8 +111,7 @@ def test_a_cost_behind_others_says_so_before_its_figure() -> None:
 
 @pytest.mark.parametrize(("length_us", "is_start"), [(1_000_000.0, True), (999_000.0, False)])
 def test_a_recording_of_a_start_is_told_instead_of_its_causes(length_us, is_start) -> None:
-    params = Params(threshold_start_pct=40.0)
-    findings = run(RULE, start_trace(length_us), params=params).findings
+    findings = run(RULE, start_trace(length_us), params=Params(threshold_start_pct=40.0)).findings
 
     assert [item.id for item in findings] == ["IDLE-9" if is_start else "IDLE-10", "IDLE-4"]
     assert findings[0].severity is Severity.WARNING

@@ -55,9 +55,7 @@ def test_the_finding_speaks_of_io() -> None:
 def test_one_waiting_thread_still_holds_up_the_gpu(cores: int, severity: Severity) -> None:
     columns = {"gpu0": [5.0] * 20, "cpu0_iowait": [60.0] * 20}
     columns |= {f"cpu{core}_iowait": [0.0] * 20 for core in range(1, cores)}
-    part = node_profile(columns, interval_s=6)
-
-    found = known(finding(run(RULE, part, **SMALL), "IO-1"))
+    found = known(finding(run(RULE, node_profile(columns, interval_s=6), **SMALL), "IO-1"))
 
     assert found.severity is severity
     assert ("a single thread waits" in found.text) is (severity is Severity.WARNING)
@@ -95,8 +93,7 @@ def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too(
     gpu: list[float], lost_ratio: float, severity: Severity
 ) -> None:
     # No GPU is ever below 10 %.
-    part = node(gpu * (200 // len(gpu)), [60.0] * 200)
-    result = run(RULE, part)
+    result = run(RULE, node(gpu * (200 // len(gpu)), [60.0] * 200))
 
     assert result.status is Status.TRIGGERED
     assert result.counters == Counters(datapoints=200)

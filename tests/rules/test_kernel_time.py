@@ -68,8 +68,7 @@ def test_a_kernel_that_ran_once_has_no_deviation() -> None:
 
 def test_the_largest_are_told_apart_and_the_rest_is_others() -> None:
     gpu = [(f"k{number}", 10.0 * number, 1.0 + number) for number in range(5)]
-    params = RULE.params(top=2)
-    result = run(RULE, rank_trace(gpu=gpu), params=params)
+    result = run(RULE, rank_trace(gpu=gpu), params=RULE.params(top=2))
 
     assert column(result, "top_by_time", "part") == ["k4", "k3", "others (3 kernels)"]
     assert column(result, "top_by_time", "time_us") == [5.0, 4.0, 6.0]
@@ -81,9 +80,7 @@ def test_kernels_of_a_graph_share_its_launch(call_us: float, ratio: float) -> No
     calls = [("cudaGraphLaunch", 0.0, call_us, {"correlation": 1})]
     gpu: list[Any] = [("k", 40.0 + 10 * n, 3.0, {"correlation": 1}) for n in range(10)]
 
-    metrics = run(RULE, rank_trace(gpu=gpu, calls=calls)).metrics
-
-    assert metrics["tiny_kernels_ratio"] == ratio
+    assert run(RULE, rank_trace(gpu=gpu, calls=calls)).metrics["tiny_kernels_ratio"] == ratio
 
 
 @pytest.mark.parametrize(("long_us", "is_fault"), [(1_970.0, True), (1_990.0, False)])

@@ -16,7 +16,7 @@ from reportgen.rules import step_outlier
 from reportgen.rules.long_pause import RULE
 from reportgen.rules.long_pause.measure import Params
 from tests.builders import START_S, known, node_profile, span_table, system_table
-from tests.rules.framework_jobs import EVAL, TRAIN, rows_of
+from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, steps_alone
 from tests.rules.samples import only, run
 
 GAP_S = 0.01
@@ -74,13 +74,11 @@ def samples(
     use = np.where((ticks_s < 20) | (ticks_s >= length_s - 10), 0.0, busy_pct)
     for first_s, last_s in idle:
         use[(ticks_s >= first_s) & (ticks_s < last_s)] = 0.0
-    columns = {"gpu0": use.tolist(), **more}
-    return node_profile(columns, node=node)
+    return node_profile({"gpu0": use.tolist(), **more}, node=node)
 
 
 def share_of(result: RuleResult) -> float:
-    estimate = known(only(result).estimate)
-    return estimate.share_ratio
+    return known(only(result).estimate).share_ratio
 
 
 def loop_s(part: NodeProfile) -> float:
@@ -163,8 +161,7 @@ def test_a_few_long_steps_or_times_between_them_are_pauses_and_more_are_slow_ste
     node = job(inside=longer) if part == "inside" else job(behind=longer)
     rules = (RULE, step_outlier.RULE)
 
-    loud = [rule.id for rule in rules if any(map(is_loud, run(rule, node).findings))]
-    assert loud == said
+    assert [rule.id for rule in rules if any(map(is_loud, run(rule, node).findings))] == said
 
 
 def test_a_pause_that_costs_most_of_all_is_reported_alone() -> None:
@@ -199,8 +196,7 @@ def test_the_first_steps_belong_to_the_start() -> None:
 
 
 def test_evaluation_whose_steps_were_recorded_is_no_pause() -> None:
-    evaluations = {249: 30.0, 400: 20.0}
-    assert run(RULE, job(evaluations=evaluations)).exhibit("pauses") is None
+    assert run(RULE, job(evaluations={249: 30.0, 400: 20.0})).exhibit("pauses") is None
 
 
 def test_input_that_comes_in_bursts_is_no_pause() -> None:
@@ -210,24 +206,12 @@ def test_input_that_comes_in_bursts_is_no_pause() -> None:
 
 
 def test_steps_that_were_not_recorded_are_no_pause() -> None:
-    early, late = job(250), job(250, first=900)
-    shift_ns = 60_000_000_000
-    rows = [
-        (TRAIN, TRAIN, (begin + shift) / 1e9, (end + shift) / 1e9, {"step": step})
-        for part, shift in ((early, 0), (late, 2 * shift_ns))
-        for begin, end, step in zip(
-            part.spans.start_ns.tolist(),
-            part.spans.end_ns.tolist(),
-            part.spans.step.tolist(),
-            strict=True,
-        )
-    ]
+    rows = steps_alone(job(250)) + steps_alone(job(250, first=900), later_s=120)
     assert run(RULE, node_profile(rows=rows)).exhibit("pauses") is None
 
 
 def test_time_in_which_every_gpu_works_on_is_no_pause() -> None:
-    node = job(behind={300: 30.0})
-    n_ticks = int(loop_s(node) / 0.5) + 20
+    n_ticks = int(loop_s(job(behind={300: 30.0})) / 0.5) + 20
     busy = system_table({"gpu0": [80.0] * n_ticks, "gpu1": [80.0] * n_ticks})
     one_idle = system_table(
         {
@@ -244,8 +228,7 @@ def test_time_in_which_every_gpu_works_on_is_no_pause() -> None:
 
 def test_the_worker_that_holds_up_the_others_is_named() -> None:
     waits = job(inside={300: 30.0})
-    holds = job(behind={299: 30.0}, worker="algo-2-27")
-    result = run(RULE, waits, holds)
+    result = run(RULE, waits, job(behind={299: 30.0}, worker="algo-2-27"))
     found = only(result)
     assert (found.where.node, found.where.device) == ("algo-2", "algo-2-27")
     assert "1 other training process waited for it" in found.text
@@ -261,19 +244,8 @@ def test_workers_that_pause_together_are_one_pause_of_no_single_worker() -> None
 
 def test_clocks_that_differ_do_not_double_a_pause() -> None:
     late = job(behind={299: 30.0}, worker="algo-2-27")
-    shifted = span_table(
-        [
-            (TRAIN, TRAIN, begin / 1e9 + 45, end / 1e9 + 45, {"step": step, "worker": "algo-2-27"})
-            for begin, end, step in zip(
-                late.spans.start_ns.tolist(),
-                late.spans.end_ns.tolist(),
-                late.spans.step.tolist(),
-                strict=True,
-            )
-        ],
-        worker="algo-2-27",
-    )
-    result = run(RULE, job(behind={299: 30.0}), node_profile(spans=shifted, node="algo-2"))
+    shifted = node_profile(rows=steps_alone(late, later_s=45), worker="algo-2-27", node="algo-2")
+    result = run(RULE, job(behind={299: 30.0}), shifted)
     assert only(result).id == "PAUSE-1"
     assert share_of(result) == pytest.approx(30.0 / 130.0, rel=0.02)
 
@@ -416,8 +388,7 @@ def test_beside_gpus_cores_of_another_node_do_not_decide() -> None:
 )
 def test_gpus_that_idle_beside_a_window_of_recorded_steps_pause(first, pause_s, is_told) -> None:
     # The window lasts from 5 to 105 s, the GPU works from 20 to 590 s.
-    window = job(500, first=first, system=samples(pause_s).system)
-    findings = run(RULE, window).findings
+    findings = run(RULE, job(500, first=first, system=samples(pause_s).system)).findings
 
     assert [found.cause for found in findings] == [Cause.LONG_PAUSE] * is_told
     assert [found.where.device for found in findings] == [None] * is_told

@@ -63,8 +63,7 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
 )
 def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(gpus, said) -> None:
     columns: dict[str, Any] = {f"gpu{index}": [0.0, 1.0] * 15 for index in range(gpus)}
-    result = run(RULE, node(**columns), **SMALL)
-    (found,) = result.findings
+    (found,) = run(RULE, node(**columns), **SMALL).findings
 
     assert found.title.startswith(said)
     assert found.severity is Severity.CRITICAL
@@ -181,8 +180,7 @@ def test_a_gpu_that_pauses_once_or_twice_does_not_swing(n_rests: int, is_told: b
     values = [95.0] * 400
     for rest in range(n_rests):
         values[100 + 60 * rest : 130 + 60 * rest] = [0.0] * 30
-    found = finding(run(RULE, node(gpu0=values), **SMALL), "GPU-2")
-    assert (found is not None) is is_told
+    assert (finding(run(RULE, node(gpu0=values), **SMALL), "GPU-2") is not None) is is_told
 
 
 def test_a_busy_core_in_idle_ticks_turns_the_advice_to_the_host() -> None:

@@ -265,8 +265,7 @@ def test_validation_before_and_after_training_is_no_part_of_the_loop() -> None:
 def test_the_share_of_the_finding_is_that_of_the_phases() -> None:
     # 200.6 + 399.7 + 399.7 s: rounded alone the first is 20.1 %, with the others it is 20.0 %.
     rows = step_rows([9.7] * 40, start_s=START_S + 200.6, every_s=10.0)
-    part = node(rows, cores=1, duration_s=1000)
-    result = run(RULE, part)
+    result = run(RULE, node(rows, cores=1, duration_s=1000))
     found = known(finding(result, "INIT-1"))
 
     assert [row["pct"] for row in rows_of(result, "phases")] == [20.0, 40.0, 40.0]

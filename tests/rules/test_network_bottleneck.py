@@ -17,8 +17,7 @@ FAST = 100e6
 def node(
     gpu: list[float], received: list[float], *, name: str = "algo-1", interval_s: float = 1
 ) -> NodeProfile:
-    columns = {"gpu0": gpu, "receive": received}
-    return node_profile(columns, interval_s=interval_s, node=name)
+    return node_profile({"gpu0": gpu, "receive": received}, interval_s=interval_s, node=name)
 
 
 def test_an_idle_gpu_at_full_rate_is_an_episode_with_its_numbers() -> None:
@@ -82,8 +81,7 @@ def test_a_given_limit_can_be_critical_and_replaces_the_own_maximum() -> None:
     [(9.99, 90e6, True), (10.0, 90e6, False), (9.99, 90e6 - 1, False)],
 )
 def test_the_gpu_is_below_and_the_rate_at_least_at_its_threshold(gpu, rate, is_starved) -> None:
-    part = node([90.0, *[gpu] * 98, 90.0], [rate] * 100)
-    result = run(RULE, part, limit_bytes_per_s=FAST)
+    result = run(RULE, node([90.0, *[gpu] * 98, 90.0], [rate] * 100), limit_bytes_per_s=FAST)
     assert result.metrics["starved_ratio"] == (0.98 if is_starved else 0)
 
 
@@ -96,8 +94,7 @@ def test_slower_than_the_floor_is_never_a_bottleneck(rate: float, is_starved: bo
 @pytest.mark.parametrize(("hole", "n_episodes"), [(2, 1), (3, 2)])
 def test_holes_of_two_ticks_do_not_end_an_episode(hole: int, n_episodes: int) -> None:
     gpu = [95.0, *([0.0] * 40), *([95.0] * hole), *([0.0] * 40), 95.0]
-    result = run(RULE, node(gpu, [FAST] * len(gpu)))
-    assert len(rows_of(result, "episodes")) == n_episodes
+    assert len(rows_of(run(RULE, node(gpu, [FAST] * len(gpu))), "episodes")) == n_episodes
 
 
 def test_what_is_lacking_is_told_apart() -> None:
@@ -138,8 +135,7 @@ def test_a_gpu_that_the_job_never_uses_waits_for_nothing() -> None:
 
 def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too() -> None:
     columns = {"gpu0": [95.0, 57.0] * 100, "cpu0": [10.0] * 200, "receive": [FAST] * 200}
-    part = node_profile(columns, interval_s=1)
-    result = run(RULE, part)
+    result = run(RULE, node_profile(columns, interval_s=1))
 
     assert result.status is Status.TRIGGERED
     found = known(finding(result, "SYS-5"))

@@ -18,8 +18,7 @@ from tests.rules.samples import column, run
 
 def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
     one = launched_kernels()
-    other = replace(one, rank=1)
-    result = run(RULE, one, other)
+    result = run(RULE, one, replace(one, rank=1))
 
     assert column(result, "operators", "name") == ["aten::mm", "nccl:all_reduce", "aten::linear"]
     assert column(result, "operators", "count") == [2, 2, 2]
@@ -62,8 +61,7 @@ def test_without_operators_it_says_so() -> None:
 
 def test_modules_are_a_tree_over_all_ranks() -> None:
     one = a_model()
-    operator = {"kind": SliceKind.OPERATOR}
-    named = rank_trace(slices=[("aten::mm", 0.0, 5.0, operator)], rank=1)
+    named = rank_trace(slices=[("aten::mm", 0.0, 5.0, {"kind": SliceKind.OPERATOR})], rank=1)
 
     result = run(RULE, one, replace(one, rank=2), named)
 

@@ -180,8 +180,7 @@ def test_each_bottleneck_that_aws_lost_has_a_cpu_group_over_twenty_milliseconds_
 @pytest.mark.parametrize("job", ORACLE_JOBS)
 @pytest.mark.parametrize("rule", [rule.id for rule in AWS_RULES])
 def test_every_value_is_aws_or_explained(job: str, rule: str) -> None:
-    unexplained = [path for path, source in sources(job, rule).items() if not source]
-    assert unexplained == []
+    assert [path for path, source in sources(job, rule).items() if not source] == []
 
 
 def test_most_values_are_those_that_aws_wrote() -> None:

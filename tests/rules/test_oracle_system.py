@@ -56,8 +56,7 @@ def parts_until_the_cut() -> Iterator[NodeProfile]:
         system = part.system
         stop = int(np.searchsorted(system.tick_ns, end_ns, side="right"))
         columns = [column[:stop] for column in system.columns]
-        cut = replace(system, tick_ns=system.tick_ns[:stop], columns=columns)
-        yield replace(part, system=cut)
+        yield replace(part, system=replace(system, tick_ns=system.tick_ns[:stop], columns=columns))
 
 
 @pytest.mark.parametrize("rule", AS_AWS, ids=lambda rule: str(rule.id))

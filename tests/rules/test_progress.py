@@ -76,8 +76,7 @@ def test_pauses_are_counted_apart_from_the_pace_and_with_the_gpus() -> None:
 
 
 def test_the_log_of_validation_beside_that_of_training_is_no_restart() -> None:
-    beside = log([0.01] * 4, every_s=90, from_s=START_S + 5)
-    result = run(RULE, node(log([2.0] * 40), beside))
+    result = run(RULE, node(log([2.0] * 40), log([0.01] * 4, every_s=90, from_s=START_S + 5)))
     assert column(result, "progress", "restarts") == [0]
     assert column(result, "progress", "steps_per_s") == [2.0]
     assert not result.findings

@@ -182,8 +182,7 @@ def test_a_profile_may_end_a_little_before_the_forward_pass_is_noted(tmp_path, e
     # the second forward pass begins at 0.8 s, 0.25 s after its batch
     end = f"train-1-stepstart-{T + 800_000 - early_us}"
     start = f"train-0-forwardpassend-{T + 200_000}"
-    content = dump_bytes(BETWEEN)
-    write_profile(tmp_path / "profiler-output", content, start=start, end=end)
+    write_profile(tmp_path / "profiler-output", dump_bytes(BETWEEN), start=start, end=end)
     write_timeline(tmp_path, timeline_lines(events(range(2))))
     (gaps,) = rows_of(run(tmp_path), "gaps")
     assert gaps["profiled_gaps"] == n_covered

@@ -68,8 +68,7 @@ def test_a_rule_that_breaks_fails_alone(step: str, caplog: pytest.LogCaptureFixt
     rules = (rule("Broken", **{step: break_down}), rule("Ticks"))
     params = {item.id: NoParams() for item in rules}
 
-    measured = [measure_part(node_profile(), rules, params)]
-    broken, sound = judge_all(measured, rules, params)
+    broken, sound = judge_all([measure_part(node_profile(), rules, params)], rules, params)
 
     assert broken.status is Status.FAILED
     assert known(broken.reason).text == f"The rule broke in {step}: ZeroDivisionError: by nothing"

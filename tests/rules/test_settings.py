@@ -120,8 +120,7 @@ def test_an_unknown_rule_is_refused_with_the_nearest_name() -> None:
 def test_rules_that_are_part_of_another_one_are_known_by_their_former_names() -> None:
     chosen = select_rules(BUILTIN_RULES, ["launchqueue", "DeviceMemory"])
     assert [rule.id for rule in chosen] == ["LaunchLatency", "MemoryInUse"]
-    params = resolve_params(chosen, {"LaunchQueue.top": 7})
-    assert params[RuleId("LaunchLatency")].top == 7
+    assert resolve_params(chosen, {"LaunchQueue.top": 7})[RuleId("LaunchLatency")].top == 7
 
 
 @pytest.mark.parametrize("key", ["NetworkBottleneck.patience", "networkbottleneck_PATIENCE"])

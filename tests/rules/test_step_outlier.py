@@ -34,8 +34,7 @@ def every(period: int, count: int) -> list[int]:
 @pytest.mark.parametrize(("n_slow", "times"), [(10, 0), (11, 1)])
 def test_it_triggers_with_more_outliers_than_allowed(n_slow: int, times: int) -> None:
     # All steps end within one minute, so that there is one judgement.
-    rows = step_rows(with_slow(500, every(40, n_slow), slow_s=0.2), every_s=0.1)
-    result = run(RULE, node(rows))
+    result = run(RULE, node(step_rows(with_slow(500, every(40, n_slow), slow_s=0.2), every_s=0.1)))
 
     assert result.counters == Counters(rule_triggered=times, violations=11 * times, datapoints=500)
     assert result.status is (Status.TRIGGERED if times else Status.OK)
@@ -130,8 +129,7 @@ def test_each_minute_with_new_steps_is_a_judgement_of_every_series() -> None:
     # TRAIN: 11 outliers among 240 steps in minutes 0-3; EVAL runs alone in minute 5. In minutes
     # 1-3 and 5 TRAIN has over 100 steps; the 11th outlier comes in minute 3.
     train = step_rows(with_slow(240, [*range(5, 15), 200], usual_s=0.3, slow_s=0.9))
-    late = step_rows([0.5] * 20, phase=EVAL, start_s=START_S + 301)
-    result = run(RULE, node([*train, *late]))
+    result = run(RULE, node([*train, *step_rows([0.5] * 20, phase=EVAL, start_s=START_S + 301)]))
 
     assert result.counters == Counters(rule_triggered=2, violations=11, datapoints=260)
 
@@ -180,8 +178,7 @@ def test_the_one_entry_of_a_worker_is_about_its_main_phase(phases, kept) -> None
 @pytest.mark.parametrize("mode", ["EVAL", "ModeKeys.EVAL"])
 def test_a_mode_restricts_to_its_phase(mode: str) -> None:
     train = step_rows(with_slow(400, every(20, 15)))
-    evaluation = step_rows([0.1] * 150, phase=EVAL, start_s=START_S + 500)
-    part = node([*train, *evaluation])
+    part = node([*train, *step_rows([0.1] * 150, phase=EVAL, start_s=START_S + 500)])
     result = run(RULE, part, mode=mode)
     entry: Any = result.details["step_details"]
 
@@ -262,9 +259,7 @@ def test_pauses_until_another_worker_got_its_batch_and_ran_its_step_wait_for_inp
 
 @pytest.mark.parametrize(("n_long", "is_told"), [(4, False), (5, True), (12, True)])
 def test_long_times_between_steps_at_random_are_told(n_long: int, is_told: bool) -> None:
-    pauses_s = [0.02] * 300
-    for place in AT_RANDOM[:n_long]:
-        pauses_s[place] = 1.02
+    pauses_s = with_slow(300, AT_RANDOM[:n_long], usual_s=0.02, slow_s=1.02)
     found = finding(one_after_the_other([0.28] * 300, pauses_s), "STEP-1")
 
     assert (found is not None) == is_told
@@ -294,17 +289,14 @@ def test_a_worker_that_is_late_between_its_steps_is_named_and_not_those_that_wai
 @pytest.mark.parametrize(("first", "is_told"), [(0, False), (100, True)])
 def test_slow_steps_at_the_start_are_warm_up(first: int, is_told: bool) -> None:
     """Unlike some of as many later ones; those in between may be as fast as the others."""
-    steps_s = [0.28] * 300
-    for place in np.random.default_rng(2).choice(np.arange(first, first + 30), 22, replace=False):
-        steps_s[place] = 1.0
+    slow = np.random.default_rng(2).choice(np.arange(first, first + 30), 22, replace=False)
+    steps_s = with_slow(300, slow.tolist(), usual_s=0.28, slow_s=1.0)
 
     assert (finding(one_after_the_other(steps_s, [0.02] * 300), "STEP-1") is not None) is is_told
 
 
 def test_long_times_between_steps_in_which_gpus_work_on_are_no_finding() -> None:
-    pauses_s = [0.02] * 300
-    for place in AT_RANDOM[:20]:
-        pauses_s[place] = 1.02
+    pauses_s = with_slow(300, AT_RANDOM[:20], usual_s=0.02, slow_s=1.02)
 
     assert finding(one_after_the_other([0.28] * 300, pauses_s, use_pct=97.0), "STEP-1") is None
 
@@ -347,10 +339,8 @@ def test_steps_that_are_slow_while_others_use_the_cores_are_no_fault_of_the_job(
     edges_s = [(rows[at][2], rows[at][3]) for at in crowded]
     ticks_s = START_S + 0.5 * np.arange(2 * 300)
     used = [100.0 if any(a < at <= b + 0.5 for a, b in edges_s) else 50.0 for at in ticks_s]
-    columns: dict[str, Sequence[float | None]] = {"cpu0": used, "cpu1": used}
-    columns |= {"job_cores": [job_cores] * len(used)}
-    part = replace(node(rows), system=system_table(columns))
-    found = known(finding(run(RULE, part), "STEP-1"))
+    cores = system_table({"cpu0": used, "cpu1": used, "job_cores": [job_cores] * len(used)})
+    found = known(finding(run(RULE, replace(node(rows), system=cores)), "STEP-1"))
 
     assert found.cause == cause
     assert ("while other programs use the cores" in found.title) is (cause == "other_programs")
@@ -367,20 +357,11 @@ def test_a_function_is_named_that_fills_more_than_half_of_the_extra_time(takes_s
 
 
 def test_waits_for_batches_are_no_long_times_between_steps() -> None:
-    pauses_s = [0.02] * 300
-    for place in AT_RANDOM:
-        pauses_s[place] = 1.02
-    starts_s = START_S + np.cumsum([0.0, *(np.add([0.28] * 300, pauses_s)[:-1])])
-    rows: list[Any] = [
-        (TRAIN, TRAIN, float(begin), float(begin + 0.28), {"step": step})
-        for step, begin in enumerate(starts_s)
-    ]
-    rows += [
-        ("DataLoaderIter", "It::GetNext", float(starts_s[at] + 0.29), float(starts_s[at] + 1.29))
-        for at in AT_RANDOM
-    ]
+    steps = in_turn([0.28] * 300, with_slow(300, AT_RANDOM, usual_s=0.02, slow_s=1.02))
+    starts_s = [steps[at][2] for at in AT_RANDOM]
+    waits = [("DataLoaderIter", "It::GetNext", at_s + 0.29, at_s + 1.29) for at_s in starts_s]
 
-    assert finding(run(RULE, node(rows)), "STEP-1") is None
+    assert finding(run(RULE, node([*steps, *waits])), "STEP-1") is None
 
 
 def test_all_workers_of_all_nodes_are_judged_apart() -> None:
@@ -547,6 +528,15 @@ def test_the_curve_over_time_lasts_from_the_first_step_to_the_last() -> None:
     assert {curve[-1] for curve in curves} == {None}
 
 
+def in_turn(lengths_s: Sequence[float], pauses_s: Sequence[float]) -> list[tuple[Any, ...]]:
+    """Return steps that follow each other after some pauses."""
+    starts_s = START_S + np.cumsum([0.0, *(np.add(lengths_s, pauses_s)[:-1])])
+    return [
+        (TRAIN, TRAIN, float(begin), float(begin + length), {"step": step})
+        for step, (begin, length) in enumerate(zip(starts_s, lengths_s, strict=True))
+    ]
+
+
 def one_after_the_other(
     lengths_s: Sequence[float], pauses_s: Sequence[float], *, use_pct: float | None = None
 ) -> Any:
@@ -554,12 +544,7 @@ def one_after_the_other(
 
     ``use_pct`` is that of a GPU, sampled ten times a second.
     """
-    starts_s = START_S + np.cumsum([0.0, *(np.add(lengths_s, pauses_s)[:-1])])
-    rows = [
-        (TRAIN, TRAIN, float(begin), float(begin + length), {"step": step})
-        for step, (begin, length) in enumerate(zip(starts_s, lengths_s, strict=True))
-    ]
-    part = node(rows)
+    part = node(in_turn(lengths_s, pauses_s))
     if use_pct is not None:
         use = {"gpu0": [use_pct] * round(10 * (sum(lengths_s) + sum(pauses_s)))}
         part = replace(part, system=system_table(use, interval_s=0.1))
@@ -599,8 +584,7 @@ def test_steps_that_grow_faster_or_make_up_for_it_between_them_are_no_loss() -> 
 
 
 def test_too_few_steps_and_steps_that_jump_about_do_not_grow_slower() -> None:
-    rng = np.random.default_rng(3)
-    restless = [float(value) for value in rng.uniform(0.2, 0.9, 400)]
+    restless = [float(value) for value in np.random.default_rng(3).uniform(0.2, 0.9, 400)]
 
     assert finding(growing(2.0, n_steps=23), "STEP-2") is None
     assert finding(one_after_the_other(restless, [0.02] * 400), "STEP-2") is None
@@ -627,9 +611,7 @@ def test_steps_that_become_slow_at_once_were_not_shorter_before_than_they_were()
 )
 def test_pauses_that_become_longer_at_once_are_work_between_steps(begins, cause) -> None:
     pauses = [0.02 + (0.1 if begins else step / 2400) * (step >= begins) for step in range(240)]
-    found = known(finding(one_after_the_other([0.28] * 240, pauses), "STEP-2"))
-
-    assert found.cause == cause
+    assert known(finding(one_after_the_other([0.28] * 240, pauses), "STEP-2")).cause == cause
 
 
 def test_all_steps_are_data_whatever_is_drawn_or_judged() -> None:
@@ -676,15 +658,10 @@ def test_steps_without_numbers_are_data_without_numbers() -> None:
 def test_steps_that_do_no_more_work_beside_other_programs_do_not_grow_slower_themselves(
     job_cores: tuple[float, float] | None, used_pct: float, cause: str
 ) -> None:
-    lengths_s = np.linspace(0.3, 0.6, 240)
-    starts_s = START_S + np.cumsum(lengths_s) - lengths_s
-    rows = [
-        (TRAIN, TRAIN, float(begin), float(begin + length), {"step": step})
-        for step, (begin, length) in enumerate(zip(starts_s, lengths_s, strict=True))
-    ]
-    n_ticks = int(2 * lengths_s.sum()) + 2
+    lengths_s = np.linspace(0.3, 0.6, 240).tolist()
+    n_ticks = int(2 * sum(lengths_s)) + 2
     columns: dict[str, Sequence[float | None]] = {f"cpu{at}": [used_pct] * n_ticks for at in (0, 1)}
     if job_cores is not None:
         columns["job_cores"] = np.linspace(*job_cores, n_ticks).tolist()
-    part = replace(node(rows), system=system_table(columns))
+    part = replace(node(in_turn(lengths_s, [0.0] * 240)), system=system_table(columns))
     assert known(finding(run(RULE, part), "STEP-2")).cause == cause

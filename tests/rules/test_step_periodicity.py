@@ -17,7 +17,7 @@ from reportgen.rules.step_periodicity import RULE
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
 from tests.builders import START_S, Row, known, node_profile, system_table
-from tests.rules.framework_jobs import EVAL, TRAIN, rows_of
+from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, steps_alone
 from tests.rules.samples import run
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -71,8 +71,7 @@ def job(
         at = np.searchsorted(start_s, ticks, side="right") - 1
         use = np.where((duration_s[at] > 0.15) & (ticks > start_s[at] + 0.1), 0.0, 80.0)
         system = system_table({"gpu0": use.tolist()}, interval_s=0.1)
-    node = worker.rpartition("-")[0]
-    return node_profile(system=system, rows=rows, worker=worker, node=node)
+    return node_profile(system=system, rows=rows, worker=worker, node=worker.rpartition("-")[0])
 
 
 def every(period: int, n_steps: int, longer_s: float, *, seed: int = 1) -> Floats:
@@ -89,8 +88,7 @@ def test_a_rhythm_in_which_another_worker_waits_for_its_batch_is_one_of_the_inpu
     rows: list[Row] = [
         ("DataLoaderIter", "It::GetNext", at + late_s, at + late_s + 0.45, {}) for at in begins_s
     ]
-    other = node_profile(rows=rows, worker="algo-2-27", node="algo-2")
-    found = only(run(RULE, part, other))
+    found = only(run(RULE, part, node_profile(rows=rows, worker="algo-2-27", node="algo-2")))
 
     assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.PERIODIC_SLOW_STEPS)
     assert ("some training process waits for its batch" in found.text) == is_input
@@ -219,9 +217,7 @@ def test_dear_pauses_in_a_rhythm_are_found_beside_bursts_of_loaders() -> None:
     rng = np.random.default_rng(3)
     pauses = {int(at): 0.8 + 0.5 * rng.random() for at in np.flatnonzero(rng.random(1100) < 0.3)}
     pauses |= dict.fromkeys(range(92, 1100, 93), 13.5)
-    found = run(RULE, job(steady(1100), pause_s=pauses)).findings
-
-    assert "every 93 steps" in found[0].text
+    assert "every 93 steps" in run(RULE, job(steady(1100), pause_s=pauses)).findings[0].text
 
 
 def test_steps_that_are_counted_anew_in_each_epoch_have_a_rhythm() -> None:
@@ -230,8 +226,7 @@ def test_steps_that_are_counted_anew_in_each_epoch_have_a_rhythm() -> None:
     rows = [130 * epoch + batch for epoch in range(5) for batch in (50, 100)]
     duration_s[rows] += 0.5
     checkpoints = {130 * epoch + 129: 3.0 for epoch in range(5)}
-    part = job(duration_s, pause_s=checkpoints)
-    logs, saves = run(RULE, part).findings
+    logs, saves = run(RULE, job(duration_s, pause_s=checkpoints)).findings
 
     assert "every 130 steps (" in saves.text + logs.text
     (found,) = (item for item in (logs, saves) if "Every 50th" in item.title)
@@ -361,21 +356,11 @@ def test_the_function_that_took_the_extra_time_is_named(function: str, advice: s
 def test_a_rhythm_of_the_loaders_number_is_no_callback_while_waits_are_unknown(
     num_workers: int, n_waits: int, is_input: bool
 ) -> None:
-    duration_s = every(10, 300, 0.5)
-    part = job(duration_s)
-    steps = part.spans.steps()
-    rows: list[tuple[Any, ...]] = [
-        (TRAIN, TRAIN, begin / 1e9, end / 1e9, {"step": step})
-        for step, (begin, end) in enumerate(
-            zip(steps.start_ns.tolist(), steps.end_ns.tolist(), strict=True)
-        )
-    ]
+    rows = steps_alone(job(every(10, 300, 0.5)))
+    ends_s = [row[3] for row in rows[:n_waits]]
     settings = {"num_workers": num_workers}
     rows.append(("DataLoaderIterInitialize", "It::__init__", START_S - 1, START_S - 0.9, settings))
-    rows += [
-        ("DataLoaderIter", "It::GetNext", end / 1e9, end / 1e9 + 0.001, {})
-        for end in steps.end_ns[:n_waits].tolist()
-    ]
+    rows += [("DataLoaderIter", "It::GetNext", end_s, end_s + 0.001) for end_s in ends_s]
     found = only(run(RULE, node_profile(rows=rows)))
 
     assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.PERIODIC_SLOW_STEPS)
@@ -397,13 +382,8 @@ def test_a_short_rhythm_beside_used_up_cores_may_be_of_loaders_while_waits_are_u
 
 def test_what_runs_in_the_background_all_the_time_is_no_cause() -> None:
     duration_s = every(50, 500, 0.3)
-    part = job(duration_s)
     length_s = float(duration_s.sum()) + 500 * PAUSE_S
-    steps = [
-        (phase, phase, START_S + start, START_S + start + took, {"step": step})
-        for phase, start, took, step in _plain(part)
-    ]
-    rows: list[tuple[Any, ...]] = list(steps)
+    rows = steps_alone(job(duration_s))
     rows += [
         ("Background", "upload", START_S + at, START_S + at + 0.009)
         for at in np.arange(0.0, length_s, 0.01).tolist()
@@ -413,16 +393,6 @@ def test_what_runs_in_the_background_all_the_time_is_no_cause() -> None:
     (row,) = (row for row in rows_of(result, "functions") if row["function"] == "upload")
     assert row["of_extra_time_pct"] > 80
     assert row["evidence_pct"] < 10
-
-
-def _plain(part: NodeProfile) -> list[tuple[str, float, float, int]]:
-    steps = part.spans.steps()
-    return [
-        (TRAIN, (start_ns - steps.start_ns[0]) / 1e9, (end_ns - start_ns) / 1e9, step)
-        for start_ns, end_ns, step in zip(
-            steps.start_ns.tolist(), steps.end_ns.tolist(), steps.step.tolist(), strict=True
-        )
-    ]
 
 
 def test_workers_that_share_a_rhythm_are_one_finding() -> None:
@@ -489,19 +459,16 @@ def test_random_slow_steps_are_no_rhythm() -> None:
             steady(n_steps, seed=seed)
             + (noise.random(n_steps) < 0.04) * noise.exponential(0.3, n_steps),
         )
-        rows = [
-            (TRAIN, TRAIN, start, end, {"step": step})
-            for step, start, end in _stretched(np.minimum(kinds[seed % 4], 30.0))
-        ]
+        rows = _stretched(np.minimum(kinds[seed % 4], 30.0))
         if run(RULE, node_profile(rows=rows)).findings:
             alarms.append(seed)
     assert len(alarms) <= 1
 
 
-def _stretched(duration_s: Floats) -> list[tuple[int, float, float]]:
+def _stretched(duration_s: Floats) -> list[Row]:
     ends = START_S + np.cumsum(duration_s + PAUSE_S)
     return [
-        (step, end - took, end)
+        (TRAIN, TRAIN, end - took, end, {"step": step})
         for step, (took, end) in enumerate(zip(duration_s.tolist(), ends.tolist(), strict=True))
     ]
 

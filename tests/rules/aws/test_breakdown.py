@@ -122,8 +122,7 @@ def test_submodules_tell_the_passes_when_both_exist() -> None:
     ids=["no submodules backward", "both parts of TensorFlow's backward pass"],
 )
 def test_whole_passes_tell_and_their_parts_add_up(events) -> None:
-    passes = {"Forward pass": 20.0, "Backward pass": 80.0}
-    assert details_of(*events)["forward_backward"] == passes
+    assert details_of(*events)["forward_backward"] == {"Forward pass": 20.0, "Backward pass": 80.0}
 
 
 def test_one_pass_alone_is_no_comparison() -> None:

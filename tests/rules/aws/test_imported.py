@@ -161,8 +161,7 @@ def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints
 
 @needs_shared_data
 def test_the_cards_at_a_glance_are_made_of_real_results() -> None:
-    read = read_aws_folder(list_files(str(REPORTS[-1])))
-    report = import_results(read)
+    report = import_results(read_aws_folder(list_files(str(REPORTS[-1]))))
     for rule, exhibit in (
         ("MaxInitializationTime", "phases"),
         ("OverallSystemUsage", "percentiles"),

@@ -72,8 +72,7 @@ class RawTrace:
     """One file's events as arrays: GPU operations in the file's order, their launches."""
 
     def __init__(self, path: Path) -> None:
-        every = events_of(path)
-        timed = [event for event in every if event.get("ph") == "X"]
+        timed = [event for event in events_of(path) if event.get("ph") == "X"]
         gpu = [event for event in timed if event.get("cat") in GPU_KINDS]
         self.base = min(int(float(event["ts"])) for event in timed)
         self.start = self.after_base([float(event["ts"]) for event in gpu])

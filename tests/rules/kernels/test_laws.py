@@ -66,8 +66,7 @@ def test_codes_of_names_do_not_matter(rule: AnyRule) -> None:
     renamed: dict[str, Any] = {"names": tuple(reversed(part.names))}
     for table in ("gpu_ops", "calls", "slices"):
         columns = getattr(part, table)
-        codes = (n_names - 1 - columns.name).astype(np.int32)
-        renamed[table] = replace(columns, name=codes)
+        renamed[table] = replace(columns, name=(n_names - 1 - columns.name).astype(np.int32))
 
     assert encode(run(rule, replace(part, **renamed))) == encode(run(rule, part))
 

@@ -69,8 +69,7 @@ def test_where_a_fit_cannot_decide_the_effect_is_told(work_s, most_pct, is_told)
     n_ticks = int(2 * (plain.spans.end_ns.max() / 1e9 - START_S))
     use = np.minimum(rng.uniform(most_pct - 100, most_pct, n_ticks), 100.0).tolist()
     use[0] = use[-1] = 100.0
-    result = run(RULE, replace(plain, system=system_table({"gpu0": use})))
-    found = finding(result, "FW-1")
+    found = finding(run(RULE, replace(plain, system=system_table({"gpu0": use}))), "FW-1")
 
     assert (found is not None and found.severity is Severity.WARNING) is is_told
     if found is not None and is_told:
@@ -179,8 +178,7 @@ def recorded_job(batch_s: float, *, between_s: float = 0.0, loader: bool = True)
         rows.append(("Forward", "Net", at_s + batch_s, at_s + batch_s + 0.1, {}))
         rows.append(("Optimizer", "SGD.step", at_s + batch_s + 0.1, end_s, {}))
         at_s = end_s + between_s + 0.001
-    recorded = RecordedNode(node="node-1")
-    return replace(node_profile(spans=span_table(rows)), recorded=recorded)
+    return replace(node_profile(spans=span_table(rows)), recorded=RecordedNode(node="node-1"))
 
 
 @pytest.mark.parametrize(("batch_s", "is_told"), [(0.014, False), (0.0145, True)])
@@ -232,8 +230,7 @@ def test_where_pinning_is_unknown_what_follows_a_batch_may_be_its_copy(copied_ra
         is_waiting_known=True,
     )
     params = NoParams()
-    sums = replace(RULE.measure(job(0.01), params), between=(between,))
-    outcome = RULE.judge([sums], params)
+    outcome = RULE.judge([replace(RULE.measure(job(0.01), params), between=(between,))], params)
 
     (found,) = (item for item in outcome.findings if item and item.id == "FW-1")
     assert found.cause == cause

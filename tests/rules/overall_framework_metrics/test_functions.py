@@ -97,8 +97,7 @@ def test_steps_and_lives_of_loader_processes_are_no_functions() -> None:
 
 def test_no_function_is_no_exhibit() -> None:
     assert drawn(node([])) == []
-    instants = [("Forward", "ResNet", *at(3, 3)), (TRAIN, TRAIN, *at(0, 9))]
-    assert drawn(node(instants)) == []
+    assert drawn(node([("Forward", "ResNet", *at(3, 3)), (TRAIN, TRAIN, *at(0, 9))])) == []
 
 
 def test_many_functions_are_the_longest_and_one_row_for_the_rest() -> None:
@@ -123,8 +122,7 @@ def relative(name: str, end_s: float) -> NodeProfile:
 
 
 def test_times_of_a_clock_of_its_own_are_not_laid_beside_others() -> None:
-    known = node([(GET_NEXT, "GetNext", *at(0, 2))])
-    (made,) = drawn(known, relative("traced", 60.0))
+    (made,) = drawn(node([(GET_NEXT, "GetNext", *at(0, 2))]), relative("traced", 60.0))
     assert totals_s(made) == {"GetNext": 2.0}
     assert made.caption.endswith("Nodes with a separate clock are left out.")
     (made,) = drawn(relative("a", 1.0), relative("b", 60.0), relative("c", 2.0))

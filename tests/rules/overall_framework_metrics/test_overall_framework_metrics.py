@@ -150,9 +150,7 @@ def test_validation_lasts_from_batch_to_batch() -> None:
     """Passes of 1 s in turns of 2 s; what follows the last of them is no part of it."""
     evals = [at("Step:ModeKeys.EVAL", "e", 100 + 2 * turn, 101 + 2 * turn) for turn in range(30)]
     rows = [at(TRAIN, TRAIN, 0, 100), *evals, at(TRAIN, TRAIN, 170, 200)]
-    found = known(finding(run(RULE, node(rows)), "FW-5"))
-
-    assert found.measured == pytest.approx(100 * 60 / 200)
+    assert known(finding(run(RULE, node(rows)), "FW-5")).measured == pytest.approx(100 * 60 / 200)
 
 
 def test_waits_in_bursts_are_part_of_validation() -> None:
@@ -161,9 +159,7 @@ def test_waits_in_bursts_are_part_of_validation() -> None:
     evals = [at("Step:ModeKeys.EVAL", "e", start, start + 1) for start in starts]
     waits = [at("DataLoaderIter", "It::GetNext", start - 4, start) for start in starts[5::5]]
     rows = [at(TRAIN, TRAIN, 40, 100), *evals, *waits, at(TRAIN, TRAIN, 150, 170)]
-    found = known(finding(run(RULE, node(rows)), "FW-5"))
-
-    assert found.measured == pytest.approx(100 * 50 / 130)
+    assert known(finding(run(RULE, node(rows)), "FW-5")).measured == pytest.approx(100 * 50 / 130)
 
 
 def test_the_top_operator_is_told_by_its_self_time() -> None:

@@ -19,8 +19,7 @@ N_STEPS = 120
 
 def steps(slow_s: float = 1.9) -> list[Any]:
     """Return steps of 0.5 s every two seconds, three of them slow, and validation at the end."""
-    lengths = [slow_s if number in SLOW else 0.5 for number in range(N_STEPS)]
-    rows = step_rows(lengths, every_s=2.0)
+    rows = step_rows([slow_s if number in SLOW else 0.5 for number in range(N_STEPS)], every_s=2.0)
     return rows + step_rows([9.0], start_s=START_S + 300, phase=EVAL)
 
 
