@@ -79,8 +79,7 @@ def job(
     until = np.interp(ticks_s + late, [*edges, at_s], total)
     use = np.diff(until, prepend=0.0) / tick_s
     use = np.convolve(use, np.full(looks_back, 1 / looks_back))[: use.size]
-    system = system_table({"gpu0": use.tolist()}, interval_s=tick_s)
-    return node_profile(rows=rows, system=system)
+    return node_profile(rows=rows, system=system_table({"gpu0": use.tolist()}, interval_s=tick_s))
 
 
 def test_waits_and_single_pauses_are_no_work_between_steps() -> None:
@@ -141,9 +140,7 @@ def test_a_gpu_that_works_between_steps_is_not_held_up_by_the_process_that_drive
 
 
 def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit() -> None:
-    found = known(idle_between_of(job(looks_back=4)))
-
-    assert found.ratio == pytest.approx(1.0, abs=0.06)
+    assert known(idle_between_of(job(looks_back=4))).ratio == pytest.approx(1.0, abs=0.06)
 
 
 @pytest.mark.parametrize("use_between", [0.0, 90.0])

@@ -19,8 +19,7 @@ def node(pattern: str, *, name: str = "algo-1", loop_s: float = 0) -> NodeProfil
         "cpu1": [20.0] * len(pattern),
     }
     rows = [(TRAIN, "step", START_S, START_S + loop_s, {"step": 1})] if loop_s else []
-    system = system_table(columns, interval_s=6)
-    return node_profile(system=system, rows=rows, node=name)
+    return node_profile(system=system_table(columns, interval_s=6), rows=rows, node=name)
 
 
 def found_in(part: NodeProfile) -> Bottlenecks:

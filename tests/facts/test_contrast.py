@@ -57,8 +57,7 @@ def test_what_runs_within_a_wait_for_a_batch_is_part_of_it() -> None:
 
 def test_gauges_are_means_over_ticks_inside_and_outside() -> None:
     system = system_table({"gpu0": [0.0, 10.0, 80.0, 90.0], "cpu0": [5.0] * 4}, interval_s=1.0)
-    loop_ns = (ns(START_S), ns(START_S + 2))
-    found = loads_of(system, windows((0, 1)), loop_ns)
+    found = loads_of(system, windows((0, 1)), (ns(START_S), ns(START_S + 2)))
 
     assert set(found) == {Gauge.GPU, Gauge.CPU, Gauge.CORE}
     gpu = found[Gauge.GPU]

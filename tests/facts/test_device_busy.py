@@ -23,9 +23,7 @@ from tests.rules.kernels.builders import gap_trace, rank_trace
 
 
 def test_steps_extend_to_the_end_of_what_they_launched() -> None:
-    trace = gap_trace((10.0, 1.0), steps=[(1, 0.0, 20.0)])
-
-    assert windows_of(trace)[1].end_ns == 300_000
+    assert windows_of(gap_trace((10.0, 1.0), steps=[(1, 0.0, 20.0)]))[1].end_ns == 300_000
 
 
 def test_overlapping_communication_is_hidden_the_rest_is_exposed() -> None:
@@ -54,8 +52,7 @@ def fine(start_ns: int, length_ns: int, *, origin_ns: int = 0) -> FineUse:
     st.integers(0, 2_000_000_000_000_000_000),
 )
 def test_bins_add_up_to_the_window_and_to_its_busy_time(start_ns, length_ns, origin_ns) -> None:
-    item = fine(start_ns, length_ns, origin_ns=origin_ns)
-    use = use_together([item])
+    use = use_together([fine(start_ns, length_ns, origin_ns=origin_ns)])
 
     assert use.length_ns.sum() == length_ns
     assert use.busy_ns.sum() == length_ns // 2
@@ -64,9 +61,7 @@ def test_bins_add_up_to_the_window_and_to_its_busy_time(start_ns, length_ns, ori
 
 
 def test_recordings_far_apart_begin_together() -> None:
-    devices = [fine(0, 10_000_000), fine(0, 10_000_000, origin_ns=3_600_000_000_000)]
-
-    use = use_together(devices)
+    use = use_together([fine(0, 10_000_000), fine(0, 10_000_000, origin_ns=3_600_000_000_000)])
     assert use.is_apart
     assert use.time_s.size <= 300
     assert (use.length_ns > 0).all(axis=0).sum() > 100

@@ -46,8 +46,7 @@ def test_a_stop_names_the_operator_the_range_and_the_function_around_it() -> Non
 
 
 def test_a_stop_in_which_nothing_was_recorded_names_nothing() -> None:
-    found = known(host_costs(stopped(3_000.0)))
-    assert [stop.doing for stop in found.stops] == [""]
+    assert [stop.doing for stop in known(host_costs(stopped(3_000.0))).stops] == [""]
 
 
 def test_a_short_stretch_is_no_stop() -> None:

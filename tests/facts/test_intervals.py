@@ -177,8 +177,7 @@ def test_a_slice_whose_end_was_rounded_up_does_not_hold_the_next() -> None:
     nesting = nest(*arrays([(900.0, 1000.0), (953.109, first_end), (969.559, 980.0), (970, 975)]))
 
     assert nesting.parent.tolist() == [-1, 0, 0, 2]
-    moments = ns([960, 969.6, 972, 977, 990])
-    assert innermost_at(nesting, moments).tolist() == [1, 2, 3, 2, 0]
+    assert innermost_at(nesting, ns([960, 969.6, 972, 977, 990])).tolist() == [1, 2, 3, 2, 0]
 
 
 def test_what_runs_after_an_overlapped_slice_belongs_to_the_one_still_open() -> None:

@@ -66,8 +66,7 @@ def test_lost_kernels_are_told_first_and_void_idle_time_activity_and_precision(n
     trace = graphs(WHOLE, WHOLE - {1, 3, 5, 7} if n_lost else WHOLE, WHOLE)
     results = [run(module.RULE, trace) for module in (idle_time, gpu_activity, kernel_precision)]
 
-    skipped = [result.status is Status.SKIPPED for result in results]
-    assert skipped == [bool(n_lost)] * 3
+    assert [result.status is Status.SKIPPED for result in results] == [bool(n_lost)] * 3
     ranked = rank_findings(results)
     if n_lost:
         assert ranked[0].finding.id == "ACT-5"

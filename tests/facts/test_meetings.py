@@ -50,8 +50,7 @@ def test_an_exchange_of_one_rank_is_no_meeting() -> None:
 
 def test_only_meetings_that_end_together_compare() -> None:
     ends = [10 * k for k in range(1, 31)]
-    apart = [*ends[:-1], ends[-1] + 2]
-    assert comparable(met(ends, apart)).n == 29
+    assert comparable(met(ends, [*ends[:-1], ends[-1] + 2])).n == 29
     assert comparable(met(ends, [end + 2 for end in ends])).n == 0
 
 

@@ -104,9 +104,7 @@ def test_a_worker_that_lags_for_a_time_is_found_with_its_steps() -> None:
 
 
 def test_a_worker_that_lags_from_start_to_end_does_not_do_so_for_a_time() -> None:
-    found = known(lagging(steady(0.2), steady(0.2), in_steps(0, 195, 0.4)))
-
-    assert not found.is_for_a_time
+    assert not known(lagging(steady(0.2), steady(0.2), in_steps(0, 195, 0.4))).is_for_a_time
 
 
 def test_a_lag_for_a_short_time_is_no_fault() -> None:
@@ -123,9 +121,7 @@ def test_two_workers_that_differ_by_chance_do_not_lag_for_a_time(seed: int) -> N
 def test_steps_of_workers_are_matched_by_their_number() -> None:
     jagged = 0.2 + 0.1 * (np.arange(N_STEPS) % 2)
     whole = of_forward(jagged, jagged, 1.1 * jagged)
-    found = known(find_straggler(whole, above_pct=3))
-
-    assert found.extra_ratio == pytest.approx(1 - 1 / 1.1)
+    assert known(find_straggler(whole, above_pct=3)).extra_ratio == pytest.approx(1 - 1 / 1.1)
     assert [pace.number.tolist()[:2] for pace in whole] == [[0, 1]] * 3
 
 

@@ -74,8 +74,7 @@ def test_a_wait_only_moves_when_the_host_comes_earlier() -> None:
 
 
 def test_a_shorter_operation_is_won_if_something_waits_for_it() -> None:
-    trace = two_kernels(first_us=250.0)
-    track = played(trace)
+    track = played(two_kernels(first_us=250.0))
     length_ns = track.length_ns.copy()
     length_ns[0] = 200_000
     assert won_ns(track, (Change(length_ns=length_ns),)) == 50_000

@@ -20,8 +20,7 @@ def line(pairs: list[tuple[int, float]], *, width_ns: int = 1, buckets: int = 16
 
 def test_lines_of_different_pace_get_common_instants() -> None:
     fast = line([(0, 1.0), (2, 2.0), (4, 3.0)], width_ns=2)
-    slow = line([(5, 9.0)], width_ns=4)
-    found = lay_over([fast, slow])
+    found = lay_over([fast, line([(5, 9.0)], width_ns=4)])
 
     assert found.time_ns.tolist() == [0, 4]
     np.testing.assert_array_equal(found.high, [[2.0, 3.0], [np.nan, 9.0]])
@@ -62,8 +61,7 @@ S = 1_000_000_000
 
 def sampled(seconds: np.ndarray, values: np.ndarray):
     """Return a curve of samples of each second."""
-    time_ns = (seconds * S).astype(np.int64)
-    return bucket_by_time(time_ns, values, least_width_ns=S)
+    return bucket_by_time((seconds * S).astype(np.int64), values, least_width_ns=S)
 
 
 @pytest.mark.parametrize("n_rows", [1, 659, 661, 700, 1320, 1380, 7200])
@@ -81,9 +79,7 @@ def test_a_curve_of_any_length_has_no_hole(n_rows: int) -> None:
 
 def test_curves_of_two_nodes_share_one_axis() -> None:
     one = sampled(np.arange(10.0), np.arange(10.0))
-    late = sampled(np.arange(5.0, 15.0) + 1 / 7, np.arange(10.0) + 100)
-
-    found = align([one, late], cells=600)
+    found = align([one, sampled(np.arange(5.0, 15.0) + 1 / 7, np.arange(10.0) + 100)], cells=600)
 
     assert found.mean.shape == (2, found.time_ns.size)
     assert np.isnan(found.mean[1, 0])

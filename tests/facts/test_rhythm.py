@@ -58,8 +58,7 @@ def test_a_period_that_is_no_whole_number_is_fitted() -> None:
 
 
 def test_half_of_the_period_is_not_preferred_for_outliers_between() -> None:
-    between = [74, 224, 310]
-    assert found(places(range(49, 500, 50), between), 500).period == 50.0
+    assert found(places(range(49, 500, 50), [74, 224, 310]), 500).period == 50.0
 
 
 def test_random_events_are_no_rhythm() -> None:

@@ -156,7 +156,6 @@ def test_a_node_without_samples_never_pauses() -> None:
 
 
 def test_only_what_lies_in_the_range_overlaps() -> None:
-    part = paused(1000)
-    stretches = silence_of(part.system, span_table([]))
+    stretches = silence_of(paused(1000).system, span_table([]))
     first_ns, last_ns = ns(START_S + 90), ns(START_S + 200)
     assert clip(stretches, first_ns, last_ns).length_ns == ns(100)

@@ -70,9 +70,7 @@ def test_one_long_stretch_without_work_is_a_pause(every: int, is_found: bool) ->
 
 @pytest.mark.parametrize(("gpu_pct", "is_found"), [(92.1, False), (91.9, True)])
 def test_a_minute_at_work_is_not_starved(gpu_pct: float, is_found: bool) -> None:
-    part = node([100.0] * 120 + [gpu_pct] * 121, waiting=50)
-
-    assert bool(starved_by_disk(part)) == is_found
+    assert bool(starved_by_disk(node([100.0] * 120 + [gpu_pct] * 121, waiting=50))) == is_found
 
 
 @pytest.mark.parametrize(("interval_s", "expected"), [(0.1, 0.25), (2.0, 0.5)])
@@ -81,9 +79,7 @@ def test_gpus_that_idle_by_turns_within_a_second_do_not_idle_together(interval_s
     columns = {"gpu0": [50.0, 100.0] * 600 + [100.0], "gpu1": [100.0, 50.0] * 600 + [100.0]}
     columns |= {f"cpu{core}_iowait": [50.0] * 1201 for core in range(4)}
     columns |= {f"cpu{core}": [70.0] * 1201 for core in range(4)}
-    part = node_profile(columns, interval_s=interval_s, node="algo-1")
-
-    (found,) = starved_by_disk(part)
+    (found,) = starved_by_disk(node_profile(columns, interval_s=interval_s, node="algo-1"))
     assert found.ratio == pytest.approx(expected, abs=0.01)
 
 
@@ -93,9 +89,7 @@ def test_a_gpu_that_waits_for_another_one_looks_busy_and_hides_nothing() -> None
     columns["gpu2"] = [100.0] * 120 + [0.0] * 120
     columns |= {f"cpu{core}_iowait": [50.0] * TICKS for core in range(4)}
     columns |= {f"cpu{core}": [70.0] * TICKS for core in range(4)}
-    part = node_profile(columns, interval_s=1.0, node="algo-1")
-
-    (found,) = starved_by_disk(part)
+    (found,) = starved_by_disk(node_profile(columns, interval_s=1.0, node="algo-1"))
     assert found.ratio == pytest.approx(0.2)
 
 
@@ -135,9 +129,7 @@ GPU = [95.0, 55.0] * 120
 @pytest.mark.parametrize(("rate", "is_found"), [(84e6, False), (86e6, True)])
 def test_a_network_is_at_its_limit_where_the_rate_is_steady(rate: float, is_found: bool) -> None:
     # One tick of each minute, 1.7 % of all, sets the 99th percentile.
-    part = node(GPU, receive=([rate] * 59 + [LIMIT]) * 4)
-
-    found = starved_by_network(part)
+    found = starved_by_network(node(GPU, receive=([rate] * 59 + [LIMIT]) * 4))
     assert bool(found) == is_found
     if found:
         assert found[0].bytes_per_s == pytest.approx((236 * rate + 4 * LIMIT) / 240)

@@ -76,8 +76,7 @@ def test_a_duration_of_exactly_twice_the_median_is_normal() -> None:
 
 
 def test_what_is_slow_against_its_time_follows_a_drift() -> None:
-    rng = np.random.default_rng(1)
-    durations = np.linspace(100, 200, 640) + rng.normal(0, 1, 640)
+    durations = np.linspace(100, 200, 640) + np.random.default_rng(1).normal(0, 1, 640)
     durations[50] += 40
     excess, is_slow = excess_of(durations)
 

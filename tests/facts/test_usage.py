@@ -170,8 +170,7 @@ def test_gpus_of_one_process_leave_unused_what_all_of_them_do() -> None:
 def test_pauses_cost_what_the_idlest_gpu_does_less_in_them_than_usual(use_in_pauses, expected):
     # Seven other GPUs wait in a collective, and look busy; nothing uses all of a GPU.
     idlest = ([98.0] * 18 + [use_in_pauses] * 2) * 10
-    others = {f"gpu{at}": [98.0] * 200 for at in range(1, 8)}
-    system = system_table({"gpu0": idlest, **others})
+    system = system_table({"gpu0": idlest, **{f"gpu{at}": [98.0] * 200 for at in range(1, 8)}})
     pauses = union_of(system.tick_ns[17::20] + 1, system.tick_ns[19::20])
 
     assert most_lost_ratio(system, pauses) == pytest.approx(expected)

@@ -106,8 +106,7 @@ def test_a_node_id_without_a_process_is_node_and_worker() -> None:
 
 
 def test_a_trace_of_pytorch_in_a_log_folder_is_a_kernel_trace() -> None:
-    claimed = known(claim("plugins/profile/2020_08_05/host.pt.trace.json.gz"))
-    assert claimed.format_id == "kineto"
+    assert known(claim("plugins/profile/2020_08_05/host.pt.trace.json.gz")).format_id == "kineto"
 
 
 def test_each_format_has_an_id_of_its_own_and_timelines_have_a_reader() -> None:

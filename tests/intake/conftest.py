@@ -11,5 +11,4 @@ import pytest
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test with either reader, however little data it has."""
     if request.param == "duckdb":
-        system = importlib.import_module("reportgen.intake.system")
-        monkeypatch.setattr(system, "SMALL_BYTES", 0)
+        monkeypatch.setattr(importlib.import_module("reportgen.intake.system"), "SMALL_BYTES", 0)

@@ -75,8 +75,7 @@ def test_horovods_timeline_beside_a_job_keeps_its_own_clock(tmp_path: Path) -> N
 
 def test_a_negotiation_that_nobody_saw_end_is_counted_not_measured(tmp_path: Path) -> None:
     path = tmp_path / "timeline.json"
-    lines = negotiation_lines(late_rank(2))
-    path.write_bytes(horovod_bytes(lines[:-3]))
+    path.write_bytes(horovod_bytes(negotiation_lines(late_rank(2))[:-3]))
     (profile,) = read(path)
     names = [profile.spans.names[code] for code in profile.spans.name]
     assert names.count("NEGOTIATE_ALLREDUCE") == 1

@@ -33,10 +33,8 @@ def test_a_run_has_samples_gpus_exit_code_and_progress(tmp_path: Path) -> None:
     assert node.node == "run-abc123"
     assert node.system.n_ticks == 10
     assert node.system.interval_ns == 15_000_000_000
-    use = node.system.matrix(SeriesKind.GPU_UTILIZATION)[:, 0]
-    assert use.tolist() == [95.0] * 5 + [30.0] * 5
-    total = node.system.matrix(SeriesKind.GPU_TOTAL_BYTES)[:, 0]
-    assert total.tolist() == [80 * GIB] * 10
+    assert node.system.matrix(SeriesKind.GPU_UTILIZATION)[:, 0].tolist() == [95.0] * 5 + [30.0] * 5
+    assert node.system.matrix(SeriesKind.GPU_TOTAL_BYTES)[:, 0].tolist() == [80 * GIB] * 10
     monitoring = known(node.monitoring)
     assert (monitoring.exit_code, monitoring.is_ended) == (0, True)
     assert [gpu.name for gpu in monitoring.gpus] == ["NVIDIA A100-SXM4-80GB"]
@@ -60,8 +58,7 @@ def test_counters_become_rates_and_a_new_start_gives_none(tmp_path: Path) -> Non
     system = read_job(write_wandb(tmp_path, records)).system
     received = system.matrix(SeriesKind.RECEIVE_ALGORITHM)[:, 0]
     np.testing.assert_array_equal(received, [np.nan, 2.0, 2.0, np.nan, 2.0])
-    disks = system.matrix(SeriesKind.READ_RATE)
-    np.testing.assert_allclose(disks[1:], [[0.0, (1 << 20) / 30]] * 4)
+    np.testing.assert_allclose(system.matrix(SeriesKind.READ_RATE)[1:], [[0.0, (1 << 20) / 30]] * 4)
 
 
 def test_old_and_new_forms_of_values_are_read(tmp_path: Path) -> None:
@@ -172,8 +169,7 @@ def test_samples_are_there_for_analysis_by_hand_and_a_range_cuts_all(tmp_path: P
     )
     assert table.value.tolist() == [95.0] * 5 + [30.0] * 5
     end_ns = int(START_S + 61) * 1_000_000_000
-    cut = replace(part, kept=TimeRange(to_ns=end_ns))
-    node = intake.read_node(cut)
+    node = intake.read_node(replace(part, kept=TimeRange(to_ns=end_ns)))
     assert node.system.n_ticks == 5
     assert node.monitoring is not None
     assert node.monitoring.n_reached == 5

@@ -112,9 +112,7 @@ def test_without_such_ranks_nothing_is_moved_and_nothing_compared(tmp_path: Path
 
 
 def test_a_pause_of_all_nodes_is_found_where_they_are_aligned(tmp_path: Path) -> None:
-    found = synchronized(tmp_path, 120.0)
-
-    (finding,) = long_pause(found).findings
+    (finding,) = long_pause(synchronized(tmp_path, 120.0)).findings
     assert finding.where.end_s is not None
     assert finding.where.start_s is not None
     assert finding.where.end_s - finding.where.start_s == pytest.approx(90, abs=1)

@@ -78,8 +78,7 @@ def test_a_long_job_is_put_together_in_files(tmp_path: Path, monkeypatch: pytest
 
 def test_cores_are_in_numeric_order(tmp_path: Path) -> None:
     write_system(tmp_path, COLUMNS)
-    table = read_job(tmp_path).system
-    assert table.names(SeriesKind.CPU_UTILIZATION) == ("cpu0", "cpu2", "cpu10")
+    assert read_job(tmp_path).system.names(SeriesKind.CPU_UTILIZATION) == ("cpu0", "cpu2", "cpu10")
 
 
 def test_both_folder_layouts_at_once_are_the_same_samples_twice(tmp_path: Path) -> None:
@@ -294,8 +293,7 @@ def test_an_hour_that_was_packed_and_not_yet_removed_is_counted_once(tmp_path: P
 
 def test_of_a_damaged_packed_file_the_beginning_is_read(tmp_path: Path) -> None:
     lines = [system_line("gpu0", tick % 100, START_S + tick / 2) for tick in range(6_000)]
-    path = write_minute(tmp_path, lines)
-    pack_hour(path.parent)
+    pack_hour(write_minute(tmp_path, lines).parent)
     (packed,) = tmp_path.rglob("*.json.gz")
     packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
     profile = read_job(tmp_path)

@@ -90,9 +90,7 @@ def part_of(job: Path, kept: TimeRange) -> NodeProfile:
 
 
 def test_both_ends_belong_to_the_range_and_events_keep_their_length(job: Path) -> None:
-    kept = TimeRange(from_ns=START_NS + 3 * NS_PER_S, to_ns=START_NS + 5 * NS_PER_S)
-
-    part = part_of(job, kept)
+    part = part_of(job, TimeRange(from_ns=START_NS + 3 * NS_PER_S, to_ns=START_NS + 5 * NS_PER_S))
 
     assert part.system.n_ticks == 5
     assert part.system.first_ns == START_NS + 3 * NS_PER_S
@@ -119,8 +117,7 @@ def test_long_events_of_the_job_survive_a_short_range(tmp_path: Path) -> None:
 
 
 def test_steps_become_the_time_from_the_first_to_the_last(job: Path) -> None:
-    wanted = known(wanted_range(None, None, "1:2"))
-    cut, text = apply_range(discover(str(job)), wanted)
+    cut, text = apply_range(discover(str(job)), known(wanted_range(None, None, "1:2")))
     kept = cut.parts[0].kept
     assert kept == TimeRange(from_ns=START_NS + 3 * NS_PER_S, to_ns=START_NS + 5 * NS_PER_S)
     assert text.startswith("step 1 to step 2, ")
@@ -147,8 +144,7 @@ def test_a_kernel_trace_is_cut_to_its_steps(tmp_path: Path) -> None:
         *(kernel(at, 15.0, n) for n, at in enumerate((420.0, 490.0, 530.0, 650.0, 670.0), start=1)),
     ]
     job = discover(str(write_trace(tmp_path / "trace.json", trace_text(events))))
-    wanted = known(wanted_range(None, None, "5:5"))
-    cut, text = apply_range(job, wanted)
+    cut, text = apply_range(job, known(wanted_range(None, None, "5:5")))
     trace = read(cut.parts[0])
 
     assert isinstance(trace, RankTrace)
@@ -165,8 +161,7 @@ def test_each_rank_is_cut_to_its_own_steps(tmp_path: Path) -> None:
         events = [step(number, late + 100.0 * number, 100.0) for number in (4, 5, 6)]
         gpu = [launch(late + 510.0, 1), kernel(late + 520.0, 15.0, 1)]
         write_trace(tmp_path / f"rank{rank}.json", ranked(rank, events=[*events, *gpu]))
-    wanted = known(wanted_range(None, None, "5:"))
-    cut, _ = apply_range(discover(str(tmp_path)), wanted)
+    cut, _ = apply_range(discover(str(tmp_path)), known(wanted_range(None, None, "5:")))
     traces = [read(part) for part in cut.parts]
 
     assert [trace.steps.number.tolist() for trace in traces if isinstance(trace, RankTrace)] == [

@@ -60,8 +60,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 
 def report(job: Path | str, output: Path, *formats: OutputFormat, **more: Any) -> dict[str, bytes]:
     """Make a report and return its files."""
-    options = Options(path=str(job), output=output, formats=frozenset(formats), **more)
-    make_report(options, Quiet())
+    make_report(Options(path=str(job), output=output, formats=frozenset(formats), **more), Quiet())
     return {path.name: path.read_bytes() for path in (output / "profiler-report").iterdir()}
 
 

@@ -39,8 +39,7 @@ def report_of(path: Path) -> Report:
 
 
 def imported_report_of(path: Path) -> Report:
-    folder = read_aws_folder(list_files(str(path)))
-    return import_results(folder)
+    return import_results(read_aws_folder(list_files(str(path))))
 
 
 def flaws_of_report(report: Report) -> Iterator[str]:

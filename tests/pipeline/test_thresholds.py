@@ -84,9 +84,7 @@ def test_the_command_takes_the_thresholds_of_the_notebook(input_bound_job, saved
     options = Options(
         path=str(input_bound_job), output=tmp_path, notebook=notebook, formats=frozenset()
     )
-    made = make_report(options, Quiet())
-
-    assert params_of(made.report)[f"{RULE}.{NAME}"] == 33
+    assert params_of(make_report(options, Quiet()).report)[f"{RULE}.{NAME}"] == 33
     of_results = Options(
         path=str(saved), output=tmp_path, notebook=notebook, formats=frozenset({OutputFormat.MD})
     )

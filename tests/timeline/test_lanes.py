@@ -77,9 +77,7 @@ def test_groups_are_bounded_and_lose_nothing(codes: list[int]) -> None:
 
 def test_one_call_may_start_many_operations(tmp_path: Path) -> None:
     events = [launch(0, 1), *(kernel(10 + 5 * at, 4, 1) for at in range(3)), kernel(30, 4, 9)]
-    trace = traced(tmp_path / "graph.pt.trace.json", trace_text(events))
-
-    lanes = lanes_of(trace)
+    lanes = lanes_of(traced(tmp_path / "graph.pt.trace.json", trace_text(events)))
 
     arrows = lanes.arrows
     assert arrows.flow.tolist() == [1, 1, 1]
@@ -96,9 +94,7 @@ def test_modules_have_a_lane_and_fused_kernels_say_what_they_fuse(tmp_path: Path
         launch(12, 1),
         kernel(20, 5, 1, name="triton_poi_fused__to_copy_add_relu_0"),
     ]
-    trace = traced(tmp_path / "modules.pt.trace.json", trace_text(events))
-
-    found = lanes_of(trace)
+    found = lanes_of(traced(tmp_path / "modules.pt.trace.json", trace_text(events)))
 
     strips = {lane.label: lane.strips for lane in found.lanes if lane.strips is not None}
     assert strips["modules"].row.tolist() == [0, 1]
@@ -127,8 +123,7 @@ def test_a_kernel_of_triton_says_the_file_that_it_is_written_in(tmp_path: Path, 
     (stream,) = (lane.strips for lane in found.lanes if lane.label == "stream 7")
     (said,) = (found.details[code] for code in known(stream).detail.tolist())
     assert said.endswith("written in cabc12.py (triton)")
-    table = column(run(KERNEL_TIME, trace), "kernels", "written_in")
-    assert table == ["cabc12.py (triton)"]
+    assert column(run(KERNEL_TIME, trace), "kernels", "written_in") == ["cabc12.py (triton)"]
 
 
 def counter(name: str, at: int, **values: object) -> dict[str, object]:
@@ -173,9 +168,7 @@ def test_strips_have_the_families_that_tables_give_them(tmp_path: Path) -> None:
         *(kernel(50 + 10 * at, 5, at + 1, name=name) for at, name in enumerate(kernels)),
         span("gpu_memcpy", "Memcpy HtoD", 200, 5, pid=0, tid=7, device=0, stream=7),
     ]
-    trace = traced(tmp_path / "f.pt.trace.json", trace_text(events))
-
-    found = lanes_of(trace, "^my_")
+    found = lanes_of(traced(tmp_path / "f.pt.trace.json", trace_text(events)), "^my_")
 
     kinds = {
         (lane.kind.value, found.names[code]): found.families[code]

@@ -33,8 +33,7 @@ def test_strips_of_a_nest_lie_within_each_other_or_apart(events: list[tuple[int,
 
 
 def test_nested_strips_share_a_nest_and_overlapping_ones_do_not() -> None:
-    start_ns = np.array([0, 2, 3, 8])
-    strips = by_start(strips_of(start_ns, np.array([10, 5, 2, 9]), np.arange(4)))
+    strips = by_start(strips_of(np.array([0, 2, 3, 8]), np.array([10, 5, 2, 9]), np.arange(4)))
     assert nests_of(strips).tolist() == [0, 0, 0, 1]
 
 

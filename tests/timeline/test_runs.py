@@ -16,8 +16,7 @@ def lane(*events: tuple[int, int, int]) -> Strips:
 
 
 def test_events_of_an_interval_are_one_run_named_by_most_time() -> None:
-    strips = lane((0, 3, 7), (5, 4, 8), (10, 1, 7), (102, 5, 1))
-    runs = runs_of(pieces_of(strips, 0), 50)
+    runs = runs_of(pieces_of(lane((0, 3, 7), (5, 4, 8), (10, 1, 7), (102, 5, 1)), 0), 50)
     assert runs.start_ns.tolist() == [0, 102]
     assert runs.end_ns.tolist() == [11, 107]
     assert runs.count.tolist() == [3, 1]

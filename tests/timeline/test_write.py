@@ -153,10 +153,8 @@ def test_many_ranks_have_bounded_files_and_say_what_is_left_out(n_parts, tmp_pat
     lanes = file.header["lanes"]
     assert size <= BUDGET_BYTES
     assert len(lanes) <= MOST_LANES
-    joined = [lane for lane in lanes if lane["label"].endswith(" threads")]
-    assert len(joined) == min(n_parts, 50)
-    per_rank = sum(lane["n_events"] for lane in lanes if lane["node"] == "rank 1")
-    assert per_rank == 10 + 40 * 30
+    assert len([lane for lane in lanes if lane["label"].endswith(" threads")]) == min(n_parts, 50)
+    assert sum(lane["n_events"] for lane in lanes if lane["node"] == "rank 1") == 10 + 40 * 30
     assert lane_of(file, "rank 1, 1 counter left out")["kind"] == "rank"
     assert ("left_out" in file.header) == (n_parts > 50)
 
@@ -177,8 +175,7 @@ def test_streams_are_below_the_threads_of_a_joined_lane(tmp_path: Path, monkeypa
 
 
 def test_clocks_that_do_not_agree_begin_at_zero_each(tmp_path: Path) -> None:
-    late = replace(part(1), origin_ns=ORIGIN_NS + 10**15)
-    file, _ = made([part(0), late], tmp_path)
+    file, _ = made([part(0), replace(part(1), origin_ns=ORIGIN_NS + 10**15)], tmp_path)
 
     assert file.header["is_unix"] is False
     assert file.header["start_ns"] == "0"

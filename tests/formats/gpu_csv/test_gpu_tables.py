@@ -119,8 +119,7 @@ def test_amd_smi_and_tables_made_by_hand(tmp_path: Path) -> None:
 
 
 def test_times_since_the_start_have_no_wall_clock(tmp_path: Path) -> None:
-    content = "elapsed_s,gpu_util\n0.0,10\n1.0,20\n"
-    (tmp_path / "a.csv").write_text(content)
+    (tmp_path / "a.csv").write_text("elapsed_s,gpu_util\n0.0,10\n1.0,20\n")
     job = intake.discover(str(tmp_path / "a.csv"))
     assert job.info.clock is Clock.RELATIVE
     assert intake.read_node(job.parts[0]).system.tick_ns.tolist() == [0, 1_000_000_000]
@@ -134,8 +133,7 @@ def test_what_windows_writes_is_read(tmp_path: Path, encoding: str) -> None:
 
 def test_broken_lines_are_counted(tmp_path: Path) -> None:
     broken = "2026/07/03 25:99:99, x\nkilled\n" + ROW.format(time="15:36:59", gpu=0, use="?")
-    node = read(tmp_path / "a.csv", NVIDIA + rows() + broken)
-    texts = [note.text for note in node.notes]
+    texts = [note.text for note in read(tmp_path / "a.csv", NVIDIA + rows() + broken).notes]
     assert "2 lines cannot be read and were skipped." in texts
     assert "1 sample without a finite value was left out." in texts
 
@@ -159,8 +157,7 @@ def test_tables_of_a_folder_are_nodes_of_a_job(tmp_path: Path) -> None:
     for node in ("node2", "node10"):
         (tmp_path / f"{node}.csv").write_text(NVIDIA + rows())
     (tmp_path / "results.csv").write_text("epoch,loss\n1,2\n")
-    job = intake.discover(str(tmp_path))
-    assert [part.node for part in job.parts] == ["node2", "node10"]
+    assert [part.node for part in intake.discover(str(tmp_path)).parts] == ["node2", "node10"]
 
 
 def test_lines_of_any_length_and_instants_of_any_form() -> None:

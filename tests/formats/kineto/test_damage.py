@@ -159,9 +159,7 @@ def test_of_a_key_that_stands_twice_the_last_counts() -> None:
 
 @pytest.mark.parametrize("duration_us", [2.0**64, 18446744073709551615, -3.0, 8 * 86_400e6])
 def test_durations_that_overflow_are_dropped_and_counted(duration_us: float) -> None:
-    events = [*small_events(), kernel(60.0, duration_us, 99)]
-
-    trace = read_text(trace_text(events))
+    trace = read_text(trace_text([*small_events(), kernel(60.0, duration_us, 99)]))
 
     assert kernels_of(trace) == ALL_NAMES
     assert trace.tables.bad_durations == 1
@@ -198,9 +196,7 @@ def test_an_absurd_end_of_recording_is_no_event() -> None:
 def test_hundreds_of_thousands_of_metadata_events_cost_only_their_bytes() -> None:
     name = json.dumps({"ph": "M", "name": "thread_name", "pid": 1, "args": {"name": "t" * 30}})
     noise = ",\n".join([name] * 300_000)
-    text = trace_text().replace('"traceEvents": [', f'"traceEvents": [\n{noise},', 1)
-
-    trace = read_text(text)
+    trace = read_text(trace_text().replace('"traceEvents": [', f'"traceEvents": [\n{noise},', 1))
 
     assert trace.categories.total() == 300_000 + len(small_events())
     assert kernels_of(trace) == ALL_NAMES
@@ -224,8 +220,7 @@ def test_a_trace_without_events_is_empty_and_no_failure(text: str) -> None:
 
 
 def test_one_damaged_event_in_a_long_trace_costs_one_event() -> None:
-    events = many_events(30_000)
-    text = trace_text(events).replace('"k15000"', '"k15000', 1)
+    text = trace_text(many_events(30_000)).replace('"k15000"', '"k15000', 1)
 
     trace = read_text(text)
 

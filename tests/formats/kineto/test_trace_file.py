@@ -41,9 +41,7 @@ def names_of(trace: TraceFile, codes: Any) -> list[str]:
 
 
 def test_times_count_from_the_last_whole_microsecond_before_everything() -> None:
-    events = [kernel(0.25, 1.5, 1), kernel(10.75, 2.0, 2)]
-
-    trace = read_events(events)
+    trace = read_events([kernel(0.25, 1.5, 1), kernel(10.75, 2.0, 2)])
 
     assert trace.tables.origin_ns == 1000 * int(START_US)
     assert trace.tables.gpu_ops.start_ns.tolist() == [250, 10_750]
@@ -226,9 +224,7 @@ def test_times_written_as_text_are_times() -> None:
 
 
 def test_numbers_beyond_64_bits_are_no_numbers() -> None:
-    events = [kernel(0, 5, 2**70, bytes=2**64), launch(0, 2**70)]
-
-    ops = read_events(events).tables.gpu_ops
+    ops = read_events([kernel(0, 5, 2**70, bytes=2**64), launch(0, 2**70)]).tables.gpu_ops
 
     assert ops.correlation.tolist() == [NONE]
     assert ops.launch.tolist() == [NONE]
@@ -352,9 +348,7 @@ def test_traces_are_told_from_their_beginning(head: bytes, is_trace: bool) -> No
 )
 def test_numbered_ranges_are_steps_where_the_profiler_marked_none(marks, numbers) -> None:
     ranges = [span(cat, name, 10.0 + 20 * at, 15.0) for at, (cat, name) in enumerate(marks)]
-    trace = read_events([kernel(0, 5, 1), *ranges])
-
-    assert trace.tables.steps.number.tolist() == numbers
+    assert read_events([kernel(0, 5, 1), *ranges]).tables.steps.number.tolist() == numbers
 
 
 def test_a_whole_trace_keeps_every_decimal_and_the_spans_that_repeat_others() -> None:

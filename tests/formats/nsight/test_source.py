@@ -144,8 +144,7 @@ def test_an_interrupt_ends_a_query_and_keeps_its_signal(report: Path, number: in
     before = signal.signal(number, interrupt)
     try:
         with open_report(report) as opened:
-            timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
-            timer.start()
+            threading.Timer(0.1, os.kill, (os.getpid(), number)).start()
             endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
             with pytest.raises(KeyboardInterrupt) as caught:
                 list(opened.rows(f"{endless} SELECT count(*) FROM n", table="n"))
@@ -239,8 +238,7 @@ def test_parquet_with_more_rows_than_its_bytes_can_hold_is_not_read(tmp_path: Pa
 def test_a_text_that_all_rows_of_parquet_mean_is_counted_for_each(tmp_path: Path) -> None:
     folder = parquet_of_one_long_text(tmp_path)
     with open_report(folder) as opened:
-        n_read = sum(len(batch["text"]) for batch in opened.columns("NVTX_EVENTS", ["text"]))
-        assert n_read == 0
+        assert sum(len(batch["text"]) for batch in opened.columns("NVTX_EVENTS", ["text"])) == 0
         assert "more bytes than a file of its size" in opened.damage["NVTX_EVENTS"]
 
 

@@ -34,8 +34,7 @@ def names(content: bytes, problems: Diagnostics, *, block_bytes: int = 7) -> lis
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
 def test_all_events_are_read_and_the_empty_object_at_the_end(indent, pack) -> None:
     problems = Diagnostics()
-    found = names(pack(trace(indent=indent)), problems)
-    assert found == [event["name"] for event in EVENTS] + [""]
+    assert names(pack(trace(indent=indent)), problems) == [event["name"] for event in EVENTS] + [""]
     assert problems.notes() == ()
 
 
@@ -55,8 +54,7 @@ def test_a_trace_that_is_cut_off_keeps_what_came_before() -> None:
 
 def test_a_packed_trace_that_is_cut_off_says_so() -> None:
     problems = Diagnostics()
-    packed = gzip.compress(b" " * 10 + trace())
-    assert len(names(packed[:-40], problems)) < 21
+    assert len(names(gzip.compress(b" " * 10 + trace())[:-40], problems)) < 21
     assert any("packed bytes" in note.text for note in problems.notes())
 
 

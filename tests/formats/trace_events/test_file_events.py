@@ -141,8 +141,7 @@ def test_lines_far_into_a_large_file_keep_their_numbers() -> None:
     "step", [7, "7", 7.0, "7.0", " 7"], ids=["int", "str", "float", "float-str", "space"]
 )
 def test_steps_are_numbers_however_they_are_written(step: object) -> None:
-    found = read([header(), event(dur=1, args={"step_num": step})])
-    assert found.numbers("step") == [7]
+    assert read([header(), event(dur=1, args={"step_num": step})]).numbers("step") == [7]
 
 
 def test_arguments_become_columns_and_absence_is_minus_one() -> None:

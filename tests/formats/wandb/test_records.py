@@ -33,8 +33,7 @@ def test_space_that_was_reserved_and_not_used_is_no_record() -> None:
 
 
 def test_a_file_that_breaks_off_ends_with_its_last_whole_record() -> None:
-    content = wandb_log([b"whole", b"broken off"])
-    assert read(content[:-4]) == ([b"whole"], Damage(bytes_lost=13))
+    assert read(wandb_log([b"whole", b"broken off"])[:-4]) == ([b"whole"], Damage(bytes_lost=13))
 
 
 def test_a_damaged_block_costs_its_records_and_no_others() -> None:
