@@ -105,8 +105,7 @@ class Trouble:
 
 def serve_in_background(server: ThreadingHTTPServer) -> None:
     """Let a server answer until it is shut down; by itself it would look for that every 0.5 s."""
-    serve = partial(server.serve_forever, poll_interval=0.01)
-    threading.Thread(target=serve, daemon=True).start()
+    threading.Thread(target=partial(server.serve_forever, poll_interval=0.01), daemon=True).start()
 
 
 @contextmanager

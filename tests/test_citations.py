@@ -61,8 +61,7 @@ def names_a_heading(text: str, found: list[str]) -> bool:
 
 @pytest.mark.parametrize("pattern", [ABSENT, NO_REASON], ids=["absent paper", "no reason"])
 def test_nothing_cites_what_is_not_there(pattern: re.Pattern[str]) -> None:
-    found = [(path, match[0]) for path, text in texts() for match in pattern.finditer(text)]
-    assert not found
+    assert not [(path, match[0]) for path, text in texts() for match in pattern.finditer(text)]
 
 
 def test_every_reference_to_a_document_names_a_heading_of_it() -> None:

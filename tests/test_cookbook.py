@@ -30,8 +30,7 @@ def test_the_code_of_the_cookbook_runs(input_bound_job: Path, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     healthy = make_job(NAMED_JOBS["healthy"], output=tmp_path / "jobs")
     for job in (input_bound_job, healthy):
-        folder = f"reports/{job.name}"
-        made = run_command(job, "--output", folder, "--format", "json", cwd=tmp_path)
+        made = run_command(job, "--output", f"reports/{job.name}", "--format", "json", cwd=tmp_path)
         assert made.code == 0, made.stderr
     assert CliRunner().invoke(index_command, ["reports", "--quiet"]).exit_code == 0
     cookbook = module_of("cookbook_images")

@@ -89,8 +89,7 @@ def test_the_map_of_the_house_has_the_floors_that_are_checked() -> None:
     ]
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     drawn = text.partition("```\ncli")[2].partition("```")[0]
-    shown = ["cli", *(re.split(r" {2,}", line)[0] for line in drawn.splitlines()[1:])]
-    assert shown == floors
+    assert ["cli", *(re.split(r" {2,}", line)[0] for line in drawn.splitlines()[1:])] == floors
 
 
 def test_every_link_and_picture_of_the_documents_leads_somewhere() -> None:

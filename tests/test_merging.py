@@ -65,9 +65,7 @@ def test_values_that_are_absent_do_not_count() -> None:
 
 def test_sums_are_exact_where_floats_would_round() -> None:
     huge = 2**60
-    sums = sums_by_code(np.array([2, 0, 2]), np.array([huge, 5, 1]), 3)
-
-    assert sums.tolist() == [5, 0, huge + 1]
+    assert sums_by_code(np.array([2, 0, 2]), np.array([huge, 5, 1]), 3).tolist() == [5, 0, huge + 1]
 
 
 def test_rows_of_a_code_keep_their_order() -> None:
@@ -77,9 +75,7 @@ def test_rows_of_a_code_keep_their_order() -> None:
 
 
 def test_joint_codes_are_equal_only_where_all_columns_are() -> None:
-    codes = joint_codes(np.array([1, 1, 9, 1]), np.array([-1, 500, -1, -1]))
-
-    assert codes.tolist() == [0, 1, 2, 0]
+    assert joint_codes(np.array([1, 1, 9, 1]), np.array([-1, 500, -1, -1])).tolist() == [0, 1, 2, 0]
 
 
 CODES = st.lists(st.integers(-5, 70_000) | st.integers(-(2**62), 2**62), max_size=30)

@@ -67,8 +67,7 @@ def test_a_module_uses_only_what_the_joining_knows(path):
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_nothing_of_modules_is_left_in_the_page(entry):
-    text = joined(FOLDER / entry)
-    assert not re.search(r"^(?:import|export)\b|/\*|^\s", text, re.MULTILINE)
+    assert not re.search(r"^(?:import|export)\b|/\*|^\s", joined(FOLDER / entry), re.MULTILINE)
 
 
 def test_the_script_of_a_report_is_short_and_that_of_an_index_much_shorter():

@@ -47,8 +47,7 @@ def launch(start_us: float, correlation: int, *, duration_us: float = 5.0) -> Ev
 def kernel(start_us: float, duration_us: float, correlation: int, **more: Any) -> Event:
     args = {"device": 0, "stream": 7, "correlation": correlation} | more
     name = str(args.pop("name", "gemm"))
-    stream = args["stream"]
-    return span("kernel", name, start_us, duration_us, pid=0, tid=stream, **args)
+    return span("kernel", name, start_us, duration_us, pid=0, tid=args["stream"], **args)
 
 
 def step(number: int, start_us: float, duration_us: float) -> Event:

@@ -79,9 +79,7 @@ def test_page_and_notebook_are_made(jobs: dict[str, Path], tmp_path: Path) -> No
     ],
 )
 def test_codes_are_those_of_the_contract(jobs, tmp_path, after, options, code) -> None:
-    answer = compare(jobs["before"], jobs[after], *options, to=tmp_path / "out")
-
-    assert answer.return_value == code
+    assert compare(jobs["before"], jobs[after], *options, to=tmp_path / "out").return_value == code
     assert (tmp_path / "out" / "profiler-comparison.json").exists()
 
 
@@ -108,9 +106,7 @@ def test_findings_that_one_job_did_not_check_are_named(jobs: dict[str, Path], tm
 def test_a_baseline_may_be_the_file_itself(jobs: dict[str, Path], tmp_path: Path) -> None:
     baseline = jobs["before"] / "profiler-report" / "report.json"
 
-    answer = compare("--baseline", baseline, jobs["slower"], to=tmp_path / "out")
-
-    assert answer.return_value == 0
+    assert compare("--baseline", baseline, jobs["slower"], to=tmp_path / "out").return_value == 0
     assert load(tmp_path / "out").verdict == "slower"
 
 

@@ -51,8 +51,7 @@ def saved(report: Path, rule: str) -> Any:
 
 def exhibit(report: Path, name: str) -> Any:
     rule, _, wanted = name.partition(".")
-    exhibits = saved(report, rule)["exhibits"]
-    return next(item for item in exhibits if item["id"] == wanted)
+    return next(item for item in saved(report, rule)["exhibits"] if item["id"] == wanted)
 
 
 def true_rows(report: Path, name: str) -> list[dict[str, Any]]:

@@ -81,8 +81,7 @@ def test_what_cannot_be_done_is_said(ranks: Path, tmp_path: Path, options, said)
 
 def test_a_file_is_replaced_only_by_force(ranks: Path, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("mine")
-    refused = timeline(ranks, "-o", tmp_path / "a.json")
-    assert isinstance(refused.exception, ReportgenError)
+    assert isinstance(timeline(ranks, "-o", tmp_path / "a.json").exception, ReportgenError)
     assert (tmp_path / "a.json").read_text() == "mine"
     assert timeline(ranks, "-o", tmp_path / "a.json", "--force").exception is None
     assert slices_in(tmp_path / "a.json")
@@ -106,8 +105,7 @@ def test_a_bucket_is_read_and_written(s3: Bucket, ranks: Path, tmp_path: Path) -
     assert timeline(ranks, "-o", tmp_path / "a.json").exception is None
     (tmp_path / "b.json.gz").write_bytes(s3.read("out/a.json.gz"))
     assert slices_in(tmp_path / "b.json.gz") == slices_in(tmp_path / "a.json")
-    again = timeline(f"{s3.url}/job", "-o", target)
-    assert isinstance(again.exception, WouldOverwriteError)
+    assert isinstance(timeline(f"{s3.url}/job", "-o", target).exception, WouldOverwriteError)
     assert timeline(ranks, "-o", target, "--force", "--ranks", "1").exception is None
     (tmp_path / "b.json.gz").write_bytes(s3.read("out/a.json.gz"))
     assert 0 < len(slices_in(tmp_path / "b.json.gz")) < len(slices_in(tmp_path / "a.json"))
@@ -118,8 +116,7 @@ def test_an_export_of_nsight_systems_is_written_with_its_kernels(tmp_path: Path)
     assert timeline(reports, "-o", tmp_path / "a.json").exception is None
     written = Counter(event["cat"] for event in slices_in(tmp_path / "a.json"))
     with closing(sqlite3.connect(reports / "training.sqlite")) as base:
-        query = "select count(*) from CUPTI_ACTIVITY_KIND_KERNEL"
-        ((n_kernels,),) = base.execute(query)
+        ((n_kernels,),) = base.execute("select count(*) from CUPTI_ACTIVITY_KIND_KERNEL")
     assert written["stream"] >= n_kernels > 0
     assert written["steps"] > 0
 

@@ -20,8 +20,7 @@ from tests.schemas import complaints
 
 
 def waiting(seed: int, wait_ms: float, *, n: int = 300) -> Report:
-    rng = np.random.default_rng(seed)
-    inside = 100 * rng.lognormal(0, 0.02, n)
+    inside = 100 * np.random.default_rng(seed).lognormal(0, 0.02, n)
     wait = np.full(n, wait_ms)
     steps = steps_table(inside + wait + 5, inside_ms=inside, wait_ms=wait)
     starts = unpack(steps)["start_ns"]
@@ -99,8 +98,7 @@ def test_where_samples_are_known_they_are_the_verdict(slower: float, verdict: st
 
 
 def test_an_interval_without_zero_that_is_no_difference_says_why() -> None:
-    rng = np.random.default_rng(9)
-    noise = rng.lognormal(0, 1, (2, 1000))
+    noise = np.random.default_rng(9).lognormal(0, 1, (2, 1000))
     wide, small = (
         compare(
             *(report_of(steps_table(100 * side)) for side in (noise[0] ** s, f * noise[1] ** s))
@@ -137,8 +135,7 @@ def test_parts_always_add_up_to_the_difference_of_the_means(inside, other, share
 
 
 def test_of_steps_that_vary_a_hundredfold_no_change_beyond_100_percent_is_claimed() -> None:
-    rng = np.random.default_rng(7)
-    before, after = rng.lognormal(0, 5, (2, 60))
+    before, after = np.random.default_rng(7).lognormal(0, 5, (2, 60))
 
     comparison = compare(*(report_of(steps_table(side)) for side in (before, after)))
 
@@ -210,9 +207,7 @@ def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
     steps = steps_table(np.full(40, 10.0))
     one = report_of(steps, setup=Setup(gpu_names=("A100",), n_ranks=8))
     other = report_of(steps, setup=Setup(gpu_names=("V100",), n_ranks=8))
-    nothing = report_of()
-
-    comparison, refused = compare(one, other), compare(one, nothing)
+    comparison, refused = compare(one, other), compare(one, report_of())
 
     assert comparison.verdict is Verdict.NO_DIFFERENCE
     assert comparison.warnings == ("GPU: A100 before, V100 after",)

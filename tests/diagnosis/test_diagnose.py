@@ -230,8 +230,7 @@ def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> Non
 
 def test_a_rank_that_copies_from_pageable_memory_is_late_because_of_that() -> None:
     late = finding("COMM-1", Severity.WARNING, 0.16, cause=Cause.SLOW_RANK)
-    copies = finding("COPY-1", Severity.WARNING, 0.12, cause=Cause.PAGEABLE_COPIES)
-    found = diagnosed(late, copies)
+    found = diagnosed(late, finding("COPY-1", Severity.WARNING, 0.12, cause=Cause.PAGEABLE_COPIES))
 
     assert found["COMM-1"].symptom_of == ("COPY-1",)
     assert found["COPY-1"].symptom_of == ()

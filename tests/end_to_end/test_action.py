@@ -24,8 +24,7 @@ TIMES = np.random.default_rng(1).lognormal(0, 0.02, 400)
 
 
 def run(name: str, cwd: Path, **values: str) -> subprocess.CompletedProcess[str]:
-    named = set(STEPS[name].get("env", {}))
-    assert named == set(values)
+    assert set(STEPS[name].get("env", {})) == set(values)
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", STEPS[name]["run"]],
         cwd=cwd,

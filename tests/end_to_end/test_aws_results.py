@@ -202,8 +202,7 @@ def test_broken_and_missing_results_are_told_and_the_rest_is_there(tmp_path: Pat
     assert any(text.startswith("BatchSize.json is missing") for text in texts)
     assert any("LoadBalancing.json is not JSON" in text for text in texts)
     assert report["rules"]["CPUBottleneck"]["status"] == "skipped"
-    page = (tmp_path / "profiler-report.html").read_text()
-    assert "BatchSize.json is missing" in page
+    assert "BatchSize.json is missing" in (tmp_path / "profiler-report.html").read_text()
 
     again = run_command("profiler-report", "--output", "again", "--format", "json", cwd=tmp_path)
     assert again.code == 0, again.stderr

@@ -87,8 +87,7 @@ def test_a_report_is_the_same_bytes_wherever_it_is_made(tmp_path: Path, two_node
 def results_of(job: JobProfile, executor: LocalExecutor) -> list[bytes]:
     """Return the bytes of all files of results."""
     params = {rule.id: rule.params() for rule in SAMPLED_RULES}
-    work = partial(work_on, rules=SAMPLED_RULES, params=params)
-    measured = executor.map(work, job.parts)
+    measured = executor.map(partial(work_on, rules=SAMPLED_RULES, params=params), job.parts)
     results = judge_all([part.measurements for part in measured], SAMPLED_RULES, params)
     report = compose_report(job, measured, results)
     return [*map(result_codec.encode, results), report_codec.encode(report)]

@@ -100,8 +100,7 @@ def test_a_folder_of_runs_is_a_table_of_jobs(tmp_path: Path) -> None:
     (runs / "latest-run").symlink_to("run-20260703_093100-whole")
     (runs / "debug.log").write_text("text")
     args = [str(runs), "--make", "--processes", "1", "-o", str(tmp_path / "out")]
-    answer = CliRunner().invoke(index, args, standalone_mode=False)
-    assert answer.exception is None
+    assert CliRunner().invoke(index, args, standalone_mode=False).exception is None
     rows = json.loads((tmp_path / "out" / "profiler-index.json").read_text())["jobs"]
     assert sorted((row["job"], row["status"]) for row in rows) == [
         ("run-20260703_093100-bare", "Unreadable"),

@@ -45,8 +45,7 @@ def assert_said(run: Run, *said: str) -> None:
 def full_disk(place: Path, *, size_bytes: int) -> Iterator[Path]:
     """Yield a folder on a disk of its own, of a few bytes; skip where none can be mounted."""
     place.mkdir()
-    options = f"size={size_bytes}"
-    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", str(place)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("no disk can be mounted here")
     try:
@@ -62,9 +61,7 @@ def test_a_full_disk_keeps_the_old_report_and_says_so(tmp_path: Path) -> None:
         assert run_command(job, "-o", disk, cwd=tmp_path).code == 0
         before = contents(disk)
         (disk / "filler").write_bytes(b"x" * (2 << 20))
-        other = small_job(tmp_path / "other", usage_pct=20.0)
-
-        run = run_command(other, "-o", disk, cwd=tmp_path)
+        run = run_command(small_job(tmp_path / "other", usage_pct=20.0), "-o", disk, cwd=tmp_path)
 
         assert_said(run, "no space left on device", "--output")
         assert contents(disk) == before | {"filler": b"x" * (2 << 20)}

@@ -141,8 +141,7 @@ def test_an_edited_notebook_in_a_bucket_is_only_replaced_by_force(s3, job: str, 
     assert "--force" in refused.stderr
     assert files_in(s3, "out/") == there
 
-    forced = run_command(job, "--output", f"{s3.url}/out", "--force", cwd=tmp_path)
-    assert forced.code == 0
+    assert run_command(job, "--output", f"{s3.url}/out", "--force", cwd=tmp_path).code == 0
     assert s3.read("out/profiler-report.ipynb") != edited
 
 

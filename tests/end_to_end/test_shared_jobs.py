@@ -57,8 +57,7 @@ def test_an_export_of_nsight_systems_gives_a_report(tmp_path: Path) -> None:
     run = run_command(SHARED_DATA / "nsys", cwd=tmp_path)
 
     assert (run.code, run.stderr) == (0, "")
-    page = (tmp_path / "profiler-report.html").read_text("utf-8")
-    assert "h100_2gpu_1s" in page
+    assert "h100_2gpu_1s" in (tmp_path / "profiler-report.html").read_text("utf-8")
     assert (tmp_path / "profiler-report" / "Timeline.bin").is_file()
 
 

@@ -99,8 +99,7 @@ def test_no_cause_is_named_on_thin_evidence(n_events, n_others, duration_s, is_n
     if n_others % 2:
         usual = usual.assign(count=[n_others // 2, n_others // 2 + 1])
 
-    said = describe_cause(slow, usual, at="a", against="b")
-    assert said.startswith("GetNext takes") is is_named
+    assert describe_cause(slow, usual, at="a", against="b").startswith("GetNext takes") is is_named
 
 
 def test_the_life_of_a_loader_process_is_no_function() -> None:

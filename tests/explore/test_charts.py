@@ -90,8 +90,7 @@ def test_of_many_steps_the_longest_are_drawn_and_the_chart_says_so(tmp_path: Pat
         for k in range(2_100)
     ]
     write_timeline(tmp_path, timeline_lines(rows))
-    opened = reportgen.open(str(tmp_path))
-    figure = charts.window(opened, since=START_S, until=START_S + 3_000)
+    figure = charts.window(reportgen.open(str(tmp_path)), since=START_S, until=START_S + 3_000)
 
     (line,) = figure.data
     assert len(line.x) == 2_000

@@ -200,8 +200,7 @@ def test_latest_returns_each_row_once_and_together_they_are_a_full_load(tmp_path
     assert running.latest().system.empty
     parts = [part.system for part in (first, second, third)]
     together = pd.concat(parts, ignore_index=True).sort_values("timestamp_us", ignore_index=True)
-    fresh = reportgen.open(str(tmp_path)).system_metrics()
-    pd.testing.assert_frame_equal(together, fresh)
+    pd.testing.assert_frame_equal(together, reportgen.open(str(tmp_path)).system_metrics())
 
 
 def test_an_event_that_ends_in_a_later_file_is_there_once_that_file_is(tmp_path: Path) -> None:

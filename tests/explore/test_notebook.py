@@ -83,9 +83,7 @@ def test_what_is_recorded_and_empty_is_no_missing_recording(tmp_path: Path) -> N
 def test_a_pie_has_the_shares_of_the_sums_largest_first(value: str) -> None:
     rows = pd.DataFrame({"phase": ["a", "b", "a"], value: [1_000_000, 3_000_000, 2_000_000]})
     rows.loc[len(rows)] = ["c", 6_000_000]
-    figure = charts.shares(rows, by="phase", value=value, title="Phases")
-
-    (pie,) = figure.data
+    (pie,) = charts.shares(rows, by="phase", value=value, title="Phases").data
     factor = 1e6 if value == "length_us" else 1
     assert list(pie.labels) == ["c", "a", "b"]
     assert pie["values"].tolist() == [6e6 / factor, 3e6 / factor, 3e6 / factor]

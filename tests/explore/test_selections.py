@@ -91,9 +91,7 @@ def test_stamps_may_differ_by_half_an_interval(job: Job, by_us: int) -> None:
 
 def test_a_core_further_away_than_half_an_interval_belongs_to_no_sample(tmp_path: Path) -> None:
     job = job_of(tmp_path, [], gpu0=[0.0] * 4, cpu0=[50.0, 50.0, 50.0, 99.0])
-    late = shifted(job.system_metrics(), "cpu", 260_000)
-
-    assert selections.cpu_bottlenecks(late).empty
+    assert selections.cpu_bottlenecks(shifted(job.system_metrics(), "cpu", 260_000)).empty
 
 
 def test_thresholds_can_be_chosen(job: Job) -> None:

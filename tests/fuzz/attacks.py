@@ -274,8 +274,7 @@ def job_all_events_at_1e18(folder: Path) -> Path:
     _steps(folder)
     path = next(folder.rglob("*timeline.json"))
     for there in (b"1000000000000000000", b"1e18"):
-        text = path.read_bytes()
-        path.write_bytes(text.replace(b'"ts": ', b'"ts": ' + there + b'.0, "tx": '))
+        path.write_bytes(path.read_bytes().replace(b'"ts": ', b'"ts": ' + there + b'.0, "tx": '))
     return folder
 
 
@@ -340,8 +339,7 @@ def job_timeline_line_of_300_mb(folder: Path) -> Path:
     _minute(folder)
     _steps(folder)
     path = next((folder / "profiler-output" / "framework").rglob("*.json"))
-    whole = path.read_bytes().rstrip().removesuffix(b"]")
-    path.write_bytes(whole)
+    path.write_bytes(path.read_bytes().rstrip().removesuffix(b"]"))
     _append_long(path, b',\n{"ph":"X","name":"', b'"}\n]')
     return folder
 

@@ -27,8 +27,7 @@ _RESULT = "StepOutlier.json"
 @cache
 def _saved() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="reportgen-attack-"))
-    job = samples.write_job(folder / "job")
-    answer = run_here(job, "--output", folder, "--format", "md")
+    answer = run_here(samples.write_job(folder / "job"), "--output", folder, "--format", "md")
     if answer.code != 0:
         raise RuntimeError(f"the sample job gives {answer}")
     return folder / "profiler-report"

@@ -155,8 +155,7 @@ def _wild(folder: Path, path: str, content: bytes, chance: Random, *, is_damaged
     """Return a job of whose files one has other bytes, and often none are of the other kind."""
     left_out = _left_out(chance, _EVENTS if path.startswith(_SAMPLES) else _SAMPLES)
     job = samples.write_job(folder / "case" / "job", {path: content}, without=left_out)
-    twin = _whole_job(left_out)
-    return replace(_of_job(job), twin=twin, must_be_noted=is_damaged)
+    return replace(_of_job(job), twin=_whole_job(left_out), must_be_noted=is_damaged)
 
 
 @cache
@@ -295,8 +294,7 @@ def kernel_trace(folder: Path, chance: Random) -> Case:
 def kernel_trace_tree(folder: Path, chance: Random) -> Case:
     """Change the tree of a kernel trace: events, arguments, what stands around them."""
     for rank in range(chance.choice([1, 1, 2])):
-        content = mutate_json(_trace(rank), chance)
-        (folder / f"rank{rank}.pt.trace.json").write_bytes(content)
+        (folder / f"rank{rank}.pt.trace.json").write_bytes(mutate_json(_trace(rank), chance))
     return Case(path=folder)
 
 
@@ -473,8 +471,7 @@ def _trace(rank: int = 0) -> bytes:
 def keras_timeline(folder: Path, chance: Random) -> Case:
     """Change the tree of the events of a timeline of a job."""
     path = chance.choice(sorted(samples.job().timelines))
-    lines = samples.job().timelines[path]
-    content = mutate_json(timeline_bytes(lines), chance)
+    content = mutate_json(timeline_bytes(samples.job().timelines[path]), chance)
     return _wild(folder, path, content, chance, is_damaged=False)
 
 

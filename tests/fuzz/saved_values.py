@@ -76,8 +76,7 @@ def _packed(chance: Random) -> str:
     n = chance.choice([0, 1, 59, 60, 61, 200_000])
     numbers = np.full(n, chance.choice(_WHOLE), dtype=np.int64)
     numbers[::3] = chance.choice(_WHOLE)
-    planes = in_planes(differences(numbers))
-    return base64.b64encode(zlib.compress(planes)).decode()
+    return base64.b64encode(zlib.compress(in_planes(differences(numbers)))).decode()
 
 
 def _timeline(chance: Random) -> bytes:

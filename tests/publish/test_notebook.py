@@ -163,8 +163,7 @@ def test_a_notebook_without_a_parameters_cell_is_refused(tmp_path: Path) -> None
     ],
 )  # fmt: skip
 def test_thresholds_of_the_parameters_cell_are_read(line, expected, tmp_path: Path) -> None:
-    path = write_notebook(tmp_path / "n.ipynb")
-    notebook = read_notebook(path)
+    notebook = read_notebook(write_notebook(tmp_path / "n.ipynb"))
     notebook.cells[1].source += f"\n{line}"
 
     assert thresholds_of(notebook) == expected

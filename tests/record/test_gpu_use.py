@@ -50,8 +50,7 @@ def child() -> Iterator[int]:
 def write_card(recording: NodeFolder, **card: Any) -> None:
     folder = recording.root / "recorder" / "ranks"
     folder.mkdir(exist_ok=True)
-    text = json.dumps({"node": recording.node, **card})
-    (folder / f"{card['pid']}.json").write_text(text)
+    (folder / f"{card['pid']}.json").write_text(json.dumps({"node": recording.node, **card}))
 
 
 def use(

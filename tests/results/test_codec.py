@@ -261,8 +261,7 @@ def test_any_table_survives_the_round_trip(rows: list[tuple[object, ...]]) -> No
 
 
 def test_a_whole_number_in_a_column_of_floats_stays_whole() -> None:
-    numbers = [100, 0.5, 100.0, 0, 0.0, -0.0, None, -0.0]
-    whole = column("pct", "%", numbers, type=ColumnType.FLOAT)
+    whole = column("pct", "%", [100, 0.5, 100.0, 0, 0.0, -0.0, None, -0.0], type=ColumnType.FLOAT)
     table = exhibit("t", ExhibitKind.TABLE, title="T", columns=[whole])
     raw = encode(RuleResult(id=RuleId("X"), status=Status.OK, exhibits=(table,)))
 

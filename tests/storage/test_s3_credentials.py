@@ -47,8 +47,7 @@ def refused(bucket: Bucket) -> PlaceError:
 
 def test_keys_of_a_role_are_asked_for_again_before_they_end(bucket, service, monkeypatch) -> None:
     service.lasts_s = 1
-    uri = f"{service.address}/v1/credentials"
-    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri)
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
     place = open_location(bucket.url)
     place.read_bytes("x")
     before = set(bucket.trouble.signers)

@@ -115,8 +115,7 @@ class LaneFile:
 
 def planes(values: np.ndarray) -> bytes:
     """Return the lowest byte of all numbers, then the second of all, and so on."""
-    octets = np.asarray(values, dtype="<i8").reshape(-1, 1).view(np.uint8)
-    return octets.T.tobytes()
+    return np.asarray(values, dtype="<i8").reshape(-1, 1).view(np.uint8).T.tobytes()
 
 
 def _packed(columns: Sequence[np.ndarray]) -> bytes:

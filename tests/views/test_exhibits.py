@@ -49,8 +49,7 @@ def test_a_drawing_that_breaks_is_a_table_and_in_the_log(caplog: pytest.LogCaptu
 @pytest.mark.parametrize("value", [[1.0], {"a": 1}, object()])
 def test_what_not_even_a_table_holds_is_named(value: object) -> None:
     column = Column(name="n", unit="s", type=ColumnType.FLOAT, values=(value,))  # type: ignore[arg-type]  # as of a rule that nobody checked
-    odd = replace(_no_amount(), columns=(column, column))
-    shown = exhibit_block(odd, CONTEXT)
+    shown = exhibit_block(replace(_no_amount(), columns=(column, column)), CONTEXT)
     assert "Parts</b>: this exhibit cannot be shown." in shown.html
     assert f'id="{anchor_of("Rule", "parts")}"' in shown.html
 

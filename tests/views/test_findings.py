@@ -51,8 +51,7 @@ def test_what_comes_first_is_linked_from_its_effect() -> None:
         result("StepPeriodicity", finding("PERIOD-1", Severity.WARNING, 0.2)),
         result("Low", effect),
     ]
-    report = replace(healthy_report(), findings=rank_findings(results))
-    card = card_of("Low", effect, report)
+    card = card_of("Low", effect, replace(healthy_report(), findings=rank_findings(results)))
     html = render("rule_findings", links=(), cards=[card], more_cards=())
 
     link = '<a href="#StepPeriodicity--finding-PERIOD-1">PERIOD-1</a>'
@@ -72,8 +71,7 @@ def test_what_was_measured_stands_beside_its_threshold(unit, measured, threshold
     found = replace(
         finding("GPU-1", Severity.WARNING, 0.3), measured=0.0, threshold=70.0, unit=unit
     )
-    report = replace(healthy_report(), findings=rank_findings([result("Low", found)]))
-    (card,) = cards_of(report)
+    (card,) = cards_of(replace(healthy_report(), findings=rank_findings([result("Low", found)])))
 
     said = (card.measured, card.threshold)
     assert tuple(text.replace("\xa0", " ") for text in said) == (measured, threshold)

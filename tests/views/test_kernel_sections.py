@@ -78,8 +78,7 @@ def test_titles_tell_the_finding_and_not_the_rest():
 
 
 def test_of_several_gpus_the_mean_is_drawn_and_each_gpu_waits_in_the_legend():
-    curves = traces.utilization("mean of GPUs", "rank 0 gpu0", "rank 1 gpu1")
-    drawing = series.draw(curves, UNIX)
+    drawing = series.draw(traces.utilization("mean of GPUs", "rank 0 gpu0", "rank 1 gpu1"), UNIX)
     assert [trace.get("visible", True) for trace in drawing.figure["data"]] == [
         True,
         "legendonly",

@@ -81,8 +81,7 @@ def test_a_recording_without_steps_says_where_they_come_from() -> None:
     "code", [ReasonCode.NO_EVENTS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_STEPS]
 )
 def test_the_hint_of_a_check_without_events_is_about_recordings(code: ReasonCode) -> None:
-    skipped = reports.skipped("StepOutlier", code, "Because.")
-    report = reports.report_of((skipped,))
+    report = reports.report_of((reports.skipped("StepOutlier", code, "Because."),))
 
     assert "FrameworkProfile" in hint_of("StepOutlier", report)
     recorded = replace(report, recording=Recording(nodes=(NODE,)))

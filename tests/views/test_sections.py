@@ -103,8 +103,7 @@ def test_a_reading_that_names_a_loss_has_no_tick():
     for cause in (Cause.OBSERVATION, Cause.GPU_SWINGS):
         found = reports.finding("SYS-6", Severity.INFO, "GPUs work at times.", cause=cause)
         result = reports.result("OverallSystemUsage", Status.OK, findings=(found,))
-        report = reports.report_of((result,))
-        kinds.append(rule_state("OverallSystemUsage", report).kind)
+        kinds.append(rule_state("OverallSystemUsage", reports.report_of((result,))).kind)
     assert kinds == ["ok", "info"]
 
 
@@ -194,8 +193,7 @@ def test_a_check_that_measured_before_it_gave_up_keeps_its_section():
     ],
 )
 def test_too_few_samples_are_told_from_none(rule_id, code, has_samples, word):
-    short = reports.skipped(rule_id, code, "Too short to judge.")
-    report = reports.report_of((short,))
+    report = reports.report_of((reports.skipped(rule_id, code, "Too short to judge."),))
     seen = report if has_samples else replace(report, sampling_interval_ms=None)
     assert word in hint_of(rule_id, seen)
 
@@ -335,8 +333,7 @@ def test_a_section_begins_with_its_entry_for_the_navigation(name, busy):
 
 
 def test_a_section_that_the_report_does_not_have_is_told_in_the_notebook_alone():
-    report = reports.healthy_report()
-    (output,) = outputs(views.section(report, "step-durations"))
+    (output,) = outputs(views.section(reports.healthy_report(), "step-durations"))
     assert output.metadata[METADATA_KEY] == {"notebook_only": True}
     assert "It has: overview, at-a-glance" in output.data["text/html"]
 
@@ -369,8 +366,7 @@ def test_a_card_shows_evidence_place_time_and_gain(busy):
     ranked = busy.findings[0]
     card = card_of(ranked.rule, ranked.finding, busy)
     assert (card.measured, card.threshold) == ("33.0\u00a0%", "50.0\u00a0%")
-    in_words = replace(ranked.finding, unit="Jensen-Shannon distance")
-    card = card_of(ranked.rule, in_words, busy)
+    card = card_of(ranked.rule, replace(ranked.finding, unit="Jensen-Shannon distance"), busy)
     assert (card.measured, card.threshold) == ("33 Jensen-Shannon distance", "50")
     assert [place.text for place in card.places] == ["algo-1", "gpu0"]
     assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10\u00a0min\u00a039\u00a0s)"
@@ -405,8 +401,7 @@ def test_a_recording_without_a_wall_clock_shows_no_date():
 
 
 def test_losses_are_named_on_the_first_screen_and_listed_worst_first(busy):
-    html = _html(views.header(busy))
-    assert "1 file skipped, 30 lines broken, 1,555 bytes lost" in html
+    assert "1 file skipped, 30 lines broken, 1,555 bytes lost" in _html(views.header(busy))
     names = [row.name for row in quality_rows(busy)]
     assert names[:3] == ["files read", "bytes lost", "lines broken"]
     assert "could not be used" not in _html(views.header(reports.healthy_report()))

@@ -45,8 +45,7 @@ def strange(*exhibits: Exhibit, rule_id: str = "Speed", **about: object) -> Rule
 
 
 def html_of(report: Report, section_id: str) -> str:
-    shown = outputs(views.section(report, section_id))
-    return "".join(item.data["text/html"] for item in shown)
+    return "".join(item.data["text/html"] for item in outputs(views.section(report, section_id)))
 
 
 def test_sections_stand_in_the_declared_order() -> None:

@@ -89,8 +89,7 @@ def test_a_name_says_what_it_is_about(name, hue):
 def test_the_data_loader_has_one_colour_in_all_pictures_of_a_trace():
     budget = inks(["compute", "cpu_input", "host_late", "kernel_gap"], "budget")
     causes = inks(["GPU busy", "waits for the data loader", "host late: optimizer"], "idle_shares")
-    waits = inks(["DataLoader.__next__"], "waits")
-    assert budget[1].hue == causes[1].hue == waits[0].hue == "io"
+    assert budget[1].hue == causes[1].hue == inks(["DataLoader.__next__"], "waits")[0].hue == "io"
     assert budget[2].hue == causes[2].hue == "cpu"
     assert inks(["busy_high", "cpu_input"], "budget")[1].hue == "cpu", "samples tell only the CPU"
 
@@ -99,5 +98,4 @@ def test_a_declared_role_decides_and_names_count_where_there_is_none():
     item = exhibit("cpu_usage", ExhibitKind.SERIES, title="CPU", columns=[], role=Role.MEMORY)
     found = inks_of(item, ["gpu0", "gpu1", "disk"], [Role.STEP, None, Role.STEP])
     assert found == (Ink(hue="step", index=0), Ink(hue="memory", index=0), Ink(hue="step", index=1))
-    plain = replace(item, role=None)
-    assert [ink.hue for ink in inks_of(plain, ["gpu0", "a"])] == ["gpu", "cpu"]
+    assert [ink.hue for ink in inks_of(replace(item, role=None), ["gpu0", "a"])] == ["gpu", "cpu"]

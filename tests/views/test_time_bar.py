@@ -218,8 +218,7 @@ def test_a_job_without_faults_learns_what_limits_it(parts: dict[str, float], exp
 
 def test_the_picture_of_a_real_result_is_readable_without_script():
     gpu = [0.0] * 300 + [95.0] * 300
-    report = training_report(training_node(gpu), usd_per_gpu_hour=2.0)
-    html = views.header(report)._repr_html_()
+    html = views.header(training_report(training_node(gpu), usd_per_gpu_hour=2.0))._repr_html_()
     assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time in whole samples, $0.33" in html
     assert "waits for CPU or input" in html
 
@@ -239,8 +238,7 @@ def test_a_second_bar_divides_the_time_at_work_as_the_exhibit_that_declares_it()
     budget = budget_report(INPUT_BOUND)
     about = About(checks="c", reading="r", advice="a", second_picture="bands")
     result = replace(reports.result("Speed", Status.OK, exhibits=(speeds,)), about=about)
-    report = reports.report_of((*budget.results.values(), result))
-    picture = known(picture_of(report))
+    picture = known(picture_of(reports.report_of((*budget.results.values(), result))))
     assert picture.second is not None
     assert picture.second.says == "Half of it is slow."
     assert [(item.name, item.pct, item.amount) for item in picture.second.segments] == [

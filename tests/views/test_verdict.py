@@ -20,8 +20,7 @@ STEPS = pack(
 
 def ended(*codes: int, status: JobStatus = JobStatus.FAILED) -> Report:
     """Return a report without findings of a job that ended like this."""
-    outliers = replace(reports.result("StepOutlier", Status.OK), data=(STEPS,))
-    report = reports.report_of((outliers,))
+    report = reports.report_of((replace(reports.result("StepOutlier", Status.OK), data=(STEPS,)),))
     recording = Recording(nodes=(RecordedNode(node="node-1"),), exit_codes=codes) if codes else None
     return replace(
         report,
@@ -50,8 +49,7 @@ def test_a_job_that_failed_says_how_it_ended(report: Report, said: str) -> None:
 
 
 def test_the_end_stands_beside_the_first_finding() -> None:
-    failed = ended(1)
-    busy = replace(failed, findings=reports.busy_report().findings)
+    busy = replace(ended(1), findings=reports.busy_report().findings)
     verdict = verdict_of(busy)
     assert "exit code" not in verdict.headline
     assert verdict.lead.startswith("The job ended with exit code 1 after step 213; memory")

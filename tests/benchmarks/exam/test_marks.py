@@ -82,8 +82,7 @@ def test_an_info_does_not_name_a_cause():
 
 
 def test_a_cause_behind_another_is_named_but_not_first():
-    other = replace(SAID, cause="gpu_swings", severity="critical")
-    (got,) = marks_of(other, SAID)
+    (got,) = marks_of(replace(SAID, cause="gpu_swings", severity="critical"), SAID)
     assert got.is_named
     assert not got.is_first
 

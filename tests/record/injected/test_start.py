@@ -116,8 +116,7 @@ def test_the_loader_of_a_watched_module_stays_what_it_was(torch: Path, tmp_path:
 
 
 def test_an_import_that_fails_fails_as_always(tmp_path: Path) -> None:
-    code = "import torch.optim.optimizer"
-    done = start(code, folders=[], out=tmp_path)
+    done = start("import torch.optim.optimizer", folders=[], out=tmp_path)
     assert "ModuleNotFoundError: No module named 'torch'" in done.stderr
     assert "reportgen" not in done.stderr
 

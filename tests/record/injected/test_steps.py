@@ -140,8 +140,7 @@ def test_a_trainer_outranks_the_optimizer_while_it_trains(loop: Loop) -> None:
     loop.steps.trainer_ended()
     loop.wait(300)
     loop.optimizer(350)
-    expected = [("TRAIN", 0, 115, 170), ("TRAIN", 1, 215, 270), ("TRAIN", 2, 310, 360)]
-    assert loop.finish() == expected
+    assert loop.finish() == [("TRAIN", 0, 115, 170), ("TRAIN", 1, 215, 270), ("TRAIN", 2, 310, 360)]
 
 
 def test_a_trainer_that_says_its_evaluation_is_not_counted_twice(loop: Loop) -> None:

@@ -101,8 +101,7 @@ def test_the_value_of_a_bucket_stands_over_its_whole_width_and_not_over_a_gap():
 def test_many_bands_share_one_envelope_from_lowest_to_highest():
     made = reports.band("gpu", "x", {f"gpu{at}": (40 + at, 10) for at in range(8)})
     drawing = band.draw(made, UNIX)
-    filled = [trace for trace in drawing.figure["data"] if trace.get("fill")]
-    assert len(filled) == 1
+    assert len([trace for trace in drawing.figure["data"] if trace.get("fill")]) == 1
     assert drawing.remarks
 
 

@@ -93,16 +93,14 @@ def test_shares_are_pies_and_the_gpu_time_budget_is_a_bar() -> None:
     assert "rg-pie" in phases
     assert "rg-stack" not in phases
     named = reports.shares("budget", "Budget", {"busy_high": 1.0, "straggler": 2.0})
-    budget = replace(named, place=RULE.places["budget"])
-    bar = exhibit_block(budget, UNIX).html
+    bar = exhibit_block(replace(named, place=RULE.places["budget"]), UNIX).html
     assert "rg-stack" in bar
     assert "rg-pie" not in bar
 
 
 @pytest.mark.parametrize("others", [{}, {"gpu_functions": 0.0}])
 def test_one_part_is_listed_and_not_drawn(others: dict[str, float]) -> None:
-    parts = {"cpu_functions": 16.3, **others}
-    alone = reports.shares("budget", "Operators", parts)
+    alone = reports.shares("budget", "Operators", {"cpu_functions": 16.3, **others})
     listed = operators(("pct", "%", [100.0]), kind=ExhibitKind.BARS)
     for exhibit_ in (alone, replace(alone, place=RULE.places["budget"]), listed):
         html = exhibit_block(exhibit_, UNIX).html

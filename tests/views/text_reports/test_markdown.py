@@ -52,8 +52,7 @@ def test_checks_that_could_not_look_are_listed_with_their_reason() -> None:
 
 def test_names_cannot_become_markup_or_break_a_table() -> None:
     name = "| a\n# b <script>alert(1)</script> **c** [d](http://x) `e` _f_ \u202e &amp;"
-    text = markdown_summary(_renamed(reports.busy_report(), name))
-    title = text.splitlines()[1]
+    title = markdown_summary(_renamed(reports.busy_report(), name)).splitlines()[1]
 
     assert title == (
         "# Profiling report: \\| a # b &lt;script&gt;alert(1)&lt;/script&gt; \\*\\*c\\*\\* "
@@ -71,16 +70,14 @@ def test_parts_of_the_gpu_time_have_their_names_of_the_page() -> None:
 def test_a_summary_of_many_findings_says_how_many_more_there_are() -> None:
     report = reports.busy_report()
     fault = next(item for item in report.findings if item.finding.severity is not Severity.INFO)
-    many = dataclasses.replace(report, findings=(fault,) * (MOST_FINDINGS + 7))
-    text = markdown_summary(many)
+    text = markdown_summary(dataclasses.replace(report, findings=(fault,) * (MOST_FINDINGS + 7)))
 
     assert text.count(f"({fault.finding.id})") == MOST_FINDINGS
     assert "7 more are in `profiler-report/report.json`." in text
 
 
 def test_a_report_without_findings_or_results_still_says_so() -> None:
-    bare = dataclasses.replace(reports.busy_report(), findings=(), results={})
-    text = markdown_summary(bare)
+    text = markdown_summary(dataclasses.replace(reports.busy_report(), findings=(), results={}))
 
     assert "No problem found" in text
     assert "## Findings" not in text

@@ -22,8 +22,7 @@ def test_the_first_line_is_the_verdict_and_the_second_what_to_try() -> None:
 
 def test_at_most_the_first_findings_are_told_and_never_readings() -> None:
     report = reports.busy_report()
-    lines = terminal_lines(report)
-    kept = [line for line in lines if line.kind]
+    kept = [line for line in terminal_lines(report) if line.kind]
 
     n_faults = sum(item.finding.severity is not Severity.INFO for item in report.findings)
     assert len(kept) == min(n_faults, MOST_TERMINAL_FINDINGS)

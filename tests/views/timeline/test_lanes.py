@@ -22,8 +22,7 @@ START_S = 1_694_128_201.541
 
 def test_the_page_carries_the_bytes_of_the_file():
     content = training_file().packed()
-    html = lanes_block(content).html
-    (packed,) = re.findall(r'class="rg-lanes-file">([^<]*)<', html)
+    (packed,) = re.findall(r'class="rg-lanes-file">([^<]*)<', lanes_block(content).html)
     assert base64.b64decode(packed) == content
 
 
@@ -85,8 +84,7 @@ def test_a_report_without_a_timeline_has_no_section_and_no_links():
 
 def test_a_file_of_another_version_is_said_to_be_unreadable():
     content = b"RGTL0009" + training_file().packed()[8:]
-    report = with_timeline(traces.traced_report(), content)
-    html = timeline(report)._repr_html_()
+    html = timeline(with_timeline(traces.traced_report(), content))._repr_html_()
     assert "cannot be read" in html
     assert "timeline-lanes" not in html
     assert spot_of(Where(node="rank 1"), content) is None

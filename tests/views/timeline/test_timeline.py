@@ -107,8 +107,7 @@ def test_a_stall_of_ten_seconds_is_visible_in_two_hours():
 
 
 def test_the_caption_says_from_how_many_points_the_curves_were_made():
-    report = training_report(training_node([80.0] * 4_000), duration_s=2_000.0)
-    html = html_of(report)
+    html = html_of(training_report(training_node([80.0] * 4_000), duration_s=2_000.0))
     assert "Reduced from 4,000 samples; minima and maxima are kept." in html
     assert html.count("Minimum, mean and maximum of each interval of time.") == 1
 
