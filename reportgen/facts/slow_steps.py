@@ -56,6 +56,8 @@ SURE_DEVIATIONS = 2.0
 """What steps make up exceeds chance by two standard errors. Larger: pauses may cost more."""
 MOST_SLOW_RATIO = 0.4
 MOST_EVENTS = 500
+"""Of more events the slowest are searched for a rhythm, and as many in a row: in a long job the
+slowest are too few on a grid that all are on."""
 MOST_RHYTHMS = 3
 FURTHER_FALSE_ALARM_LOG10 = -4.0
 """Once a rhythm is found, the rest is taken for another one only when that is surer: random
@@ -347,12 +349,17 @@ def _surest(
     limit_log10 = FURTHER_FALSE_ALARM_LOG10 if is_further else FALSE_ALARM_LOG10
     found = []
     for some in (events, events.where(is_stop), events.where(is_stop & is_dear)):
-        if some.row.size <= MOST_SLOW_RATIO * steps.n_steps:
-            slowest = np.argsort(-some.excess_ns, kind="stable")[:MOST_EVENTS]
-            places = count[np.sort(some.row[slowest])]
-            found.append(
-                find_rhythm(places, count, restarts=restarts, false_alarm_log10=limit_log10)
-            )
+        if some.row.size > MOST_SLOW_RATIO * steps.n_steps:
+            continue
+        slowest = np.argsort(-some.excess_ns, kind="stable")[:MOST_EVENTS]
+        tried = [(count[np.sort(some.row[slowest])], count)]
+        if some.row.size > MOST_EVENTS:
+            begin = (some.row.size - MOST_EVENTS) // 2
+            rows = some.row[begin : begin + MOST_EVENTS]
+            tried.append((count[rows], count[rows[0] : rows[-1] + 1]))
+        for places, every in tried:
+            known = None if restarts is None else restarts[restarts <= every[-1]]
+            found.append(find_rhythm(places, every, restarts=known, false_alarm_log10=limit_log10))
     return min(filter(None, found), key=lambda rhythm: rhythm.score, default=None)
 
 
