@@ -216,11 +216,15 @@ def _crowd_of(part: NodeProfile) -> Crowd | None:
 
 
 def _cores_at_work(part: NodeProfile) -> ShortCores | None:
-    """Return how cores that train are used; those beside GPUs and steps tell of other work."""
+    """Return how cores that train are used; those beside GPUs and steps tell of other work.
+
+    Cores that wait for I/O do not work.
+    """
     system = part.system
     if system.names(SeriesKind.GPU_UTILIZATION) or samples.training_loop_ns(part.spans):
         return None
-    cores_pct = np.nan_to_num(cores_mean_pct(system))
+    waiting_pct = np.nan_to_num(samples.mean_of(system, SeriesKind.IO_WAIT))
+    cores_pct = np.nan_to_num(cores_mean_pct(system)) - waiting_pct
     is_work, _ = at_work(system)
     if not is_work.any():
         return None
