@@ -28,8 +28,7 @@ def in_planes(numbers: NDArray[Any]) -> bytes:
         >>> in_planes(np.array([1, 258], dtype="<i2")).hex()
         '01020001'
     """
-    octets = np.ascontiguousarray(numbers).view(np.uint8)
-    return octets.reshape(-1, numbers.itemsize).T.tobytes()
+    return np.ascontiguousarray(numbers).view(np.uint8).reshape(-1, numbers.itemsize).T.tobytes()
 
 
 def from_planes(planes: bytes, dtype: DTypeLike) -> NDArray[Any]:

@@ -158,8 +158,7 @@ def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart
         before_samples_per_s=samples_per_s(before, step.before_mean_s),
         after_samples_per_s=samples_per_s(after, step.after_mean_s),
     )
-    parts = waterfall((before, chosen.before), (after, chosen.after))
-    return step, parts, chosen.how
+    return step, waterfall((before, chosen.before), (after, chosen.after)), chosen.how
 
 
 def _job(run: Run) -> ComparedJob:

@@ -208,8 +208,7 @@ def _table(name: str, title: str, caption: str, *columns: Column) -> tuple[Exhib
     """Return a table, or nothing where it has no rows."""
     if not columns[0].values:
         return ()
-    made = exhibit(name, ExhibitKind.TABLE, title=title, caption=caption, columns=columns)
-    return (made,)
+    return (exhibit(name, ExhibitKind.TABLE, title=title, caption=caption, columns=columns),)
 
 
 def _both(before: str | None, after: str | None) -> str | None:

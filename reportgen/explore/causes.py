@@ -63,8 +63,7 @@ def merge_functions(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     filled = [table for table in tables if len(table)]
     if not filled:
         return _finished(pd.DataFrame(columns=_SUMMED).astype(dict.fromkeys(_SUMMED[2:], float)))
-    whole = pd.concat(filled)
-    sums = whole.groupby(["function", "process"], as_index=False, sort=True)
+    sums = pd.concat(filled).groupby(["function", "process"], as_index=False, sort=True)
     return _finished(sums[["count", "total_us", "inside_us"]].sum(min_count=1))
 
 

@@ -79,8 +79,7 @@ def describe_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
     ``use`` is from ``utilization_inside``; ``slow`` and ``normal`` name two of its groups. Empty
     unless both medians are lower by a margin that the sentence states.
     """
-    medians = use.set_index(["group", "metric"])["median_pct"]
-    known = medians.dropna().to_dict()
+    known = use.set_index(["group", "metric"])["median_pct"].dropna().to_dict()
     pairs = {name: (known.get((slow, name)), known.get((normal, name))) for name in ("CPU", "GPU")}
     return stall_text(pairs, slow=slow, normal=normal)
 

@@ -23,6 +23,5 @@ def read_file_blocks(
     except PlaceError:
         raise
     except LocationError as err:
-        what = "{n} [file|files] cannot be read to the end"
-        problems.add(Quality.FILES_SKIPPED, key, what=what)
+        problems.add(Quality.FILES_SKIPPED, key, what="{n} [file|files] cannot be read to the end")
         problems.remark(err.message, path=key)

@@ -124,8 +124,7 @@ def _placed(of_job: Sequence[Claimed]) -> dict[str, Claim]:
     for file, kind in of_job if by_step else ():
         if not _needs_times((file, kind)):
             continue
-        step = file.key.partition("plugins/profile/")[0].rstrip("/")
-        beside = by_step.get(step, [])
+        beside = by_step.get(file.key.partition("plugins/profile/")[0].rstrip("/"), [])
         fitting = [item for item in beside if kind.node in item[1].node] or beside
         if len(fitting) == 1:
             placed[file.key] = replace(fitting[0][1], job_prefix=fitting[0][0].key)

@@ -106,13 +106,12 @@ def read_monitored(ref: PartRef, *, on_progress: OnProgress | None = None) -> No
     system = table_of(rows, series)
     monitoring = _monitoring(read, ref.kept)
     _remark(system, monitoring, problems)
-    recorded = RecordedNode(node=ref.node, gpus=monitoring.gpus)
     return NodeProfile(
         node=ref.node,
         job=ref.job,
         system=system,
         spans=empty_spans(),
-        recorded=recorded if monitoring.gpus else None,
+        recorded=RecordedNode(node=ref.node, gpus=monitoring.gpus) if monitoring.gpus else None,
         monitoring=monitoring,
         notes=problems.notes(),
     )

@@ -180,8 +180,7 @@ def _cards(
     pattern: re.Pattern[str],
     parse: Callable[[bytes], Card | None],
 ) -> list[Card]:
-    chosen_keys = [key for name, key in keys.items() if pattern.fullmatch(name)]
-    contents = location.read_many(chosen_keys)
+    contents = location.read_many([key for name, key in keys.items() if pattern.fullmatch(name)])
     cards = (parse(content) for content in contents if not isinstance(content, LocationError))
     return [card for card in cards if card is not None]
 
@@ -221,11 +220,10 @@ def _sentence(kind: str, hook: str, error: str) -> str:
 
 def _with_ranks(node: RecordedNode, ranks: Sequence[RankCard]) -> RecordedNode:
     of_node = [card for card in ranks if printable(card.node) == node.node]
-    alone = tuple(card.worker for card in of_node if card.is_alone)
     return replace(
         node,
         work=work_of(of_node),
-        alone=alone,
+        alone=tuple(card.worker for card in of_node if card.is_alone),
         runs_ahead=any(card.runs_ahead for card in of_node),
         may_use_closures=any(card.may_use_closures for card in of_node),
     )

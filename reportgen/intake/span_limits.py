@@ -78,8 +78,7 @@ def belonging(
         is_good &= ~is_bad
         n_bad = np.bincount(columns["file"][is_bad])
         for file in np.flatnonzero(n_bad).tolist():
-            key = files[file].key
-            problems.add(Quality.EVENTS_DROPPED, key, int(n_bad[file]), what=what)
+            problems.add(Quality.EVENTS_DROPPED, files[file].key, int(n_bad[file]), what=what)
     return None if is_good.all() else is_good
 
 

@@ -44,8 +44,7 @@ class SpanStore:
         self.files.append(file)
         self.bases_ns.append(events.base_ns)
         if events.loose is not None:
-            writer = file.claim.worker, str(file.claim.source)
-            self._loose[writer].append((file, events.loose))
+            self._loose[file.claim.worker, str(file.claim.source)].append((file, events.loose))
         self._events.add(file=code, **{name: getattr(events, name) for name in EVENT_COLUMNS})
 
     def join_marks(self, problems: Diagnostics) -> None:

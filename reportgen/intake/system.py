@@ -89,8 +89,7 @@ def valid_blocks(
     with _block_reader(files) as read:
         for block in _blocks_of(files):
             raw = read(block, codes, problems)
-            limits = limits_of(codes.series)
-            rows = [valid_rows(raw, block, limits, problems)]
+            rows = [valid_rows(raw, block, limits_of(codes.series), problems)]
             del raw
             yield block, rows.pop()
 

@@ -169,8 +169,7 @@ def _lay_out_carefully(
     tick_parts: list[NDArray[np.int64]] = []
     value_parts: list[NDArray[np.float64]] = []
     while rows.n_rows:
-        is_anchor = _anchor_codes(rows, series)
-        anchors = _distinct(rows.time_us[is_anchor[rows.code]])
+        anchors = _distinct(rows.time_us[_anchor_codes(rows, series)[rows.code]])
         if not tick_parts:
             anchors = _apart(anchors, interval_us)
         tick, is_near = _nearest_tick(rows.time_us, anchors, interval_us, early_us)
@@ -190,8 +189,7 @@ def _lay_out_carefully(
 
 def drop_duplicates(rows: Rows) -> tuple[Rows, int]:
     """Return samples by time and series, the least of each stamp and series, and how many went."""
-    order = np.lexsort((rows.value, rows.code, rows.time_us))
-    rows = rows.where(order)
+    rows = rows.where(np.lexsort((rows.value, rows.code, rows.time_us)))
     is_new = np.ones(rows.n_rows, dtype=np.bool_)
     is_new[1:] = (np.diff(rows.time_us) != 0) | (np.diff(rows.code) != 0)
     n_duplicates = int(rows.n_rows - np.count_nonzero(is_new))

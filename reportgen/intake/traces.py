@@ -52,8 +52,7 @@ def read_rank(
         base_ns = origin_ns = 0
     extent_ns = extent_of(tables)
     # The note is silent: the report says once which traces were read.
-    counts = {Quality.FILES_READ: 1}
-    counted = [SourceNote(text="", path=key, counts=counts)] if extent_ns else []
+    counted = [SourceNote(text="", path=key, counts={Quality.FILES_READ: 1})] if extent_ns else []
     held: dict[str, Any] = {
         item.name: getattr(tables, item.name) for item in fields(tables) if item.name not in _APART
     }

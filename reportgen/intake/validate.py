@@ -57,8 +57,7 @@ def valid_rows(
         starts_s = np.repeat(
             [float(file.minute_s) for file in files], [len(lines.code) for lines in raw]
         )
-        length_s = min(file.length_s for file in files)
-        if _is_flawless(together, starts_s, limits, length_s=length_s):
+        if _is_flawless(together, starts_s, limits, length_s=min(file.length_s for file in files)):
             return _rows(together)
     return join_rows(
         [valid_lines(lines, file, limits, problems) for lines, file in zip(raw, files, strict=True)]
@@ -121,5 +120,4 @@ _STRAY = (
 
 def _rows(raw: RawRows) -> Rows:
     """Round times to whole microseconds: the files' unit, and exact in a float."""
-    time_us = np.rint(raw.time_s * 1e6).astype(np.int64)
-    return Rows(time_us=time_us, code=raw.code, value=raw.value)
+    return Rows(time_us=np.rint(raw.time_s * 1e6).astype(np.int64), code=raw.code, value=raw.value)

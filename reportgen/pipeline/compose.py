@@ -71,7 +71,6 @@ def compose_report(
     )
     is_traced = any(part.rank is not None for part in measured)
     setup = setup_of_job([part.setup for part in measured], recording, is_traced=is_traced)
-    interval_ms = _interval_ms(part.interval_ns for part in measured)
     return compose(
         header,
         results,
@@ -79,7 +78,7 @@ def compose_report(
         summary=summary,
         nodes=tuple(part.node for part in measured),
         notes=notes,
-        sampling_interval_ms=interval_ms,
+        sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
         profiling=job.profiling,
         recording=recording,
         setup=replace(setup, instance_type=described.instance_type if described else ""),
@@ -138,8 +137,7 @@ def judge(work: MeasuringTask, outcome: Outcome, options: Options, watcher: Watc
     """Return the report of what the rules say, without its timeline."""
     measured, missing = outcome
     with timed(watcher, "rules") as step:
-        measurements = [part.measurements for part in measured]
-        judged = list(judge_each(measurements, work.rules, work.params))
+        judged = list(judge_each([part.measurements for part in measured], work.rules, work.params))
         report = compose_report(
             replace(work.job, notes=(*work.job.notes, *missing)),
             measured,

@@ -162,8 +162,7 @@ def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRe
         if lanes is None:
             return do(part)
         here = replace(lanes, folder=Path(folder))
-        measured = do(part, lanes=here)
-        return replace(measured, lanes=here.of(part.node).read_bytes())
+        return replace(do(part, lanes=here), lanes=here.of(part.node).read_bytes())
 
 
 def plan(job: JobProfile, options: Options, scheduler: str) -> MeasuringTask:
@@ -181,8 +180,7 @@ def plan(job: JobProfile, options: Options, scheduler: str) -> MeasuringTask:
     if options.rules:
         chosen = select_rules(rules, options.rules)
     else:
-        has_progress = any(is_monitored(part) for part in job.parts)
-        chosen = rules_for(job, rules, has_progress=has_progress)
+        chosen = rules_for(job, rules, has_progress=any(is_monitored(part) for part in job.parts))
     if options.timeline is TimelineDetail.OFF:
         chosen = tuple(rule for rule in chosen if rule.id != TIMELINE.id)
     modules, folders = foreign_modules(chosen)

@@ -173,8 +173,7 @@ def _write_summary(products: Products, report: Report) -> None:
         with timed(products.watcher, "summary") as step:
             step.text = "wrote the summary"
             with writing(products.staging.summary):
-                text = markdown_summary(report)
-                products.staging.summary.write_text(text, encoding="utf-8")
+                products.staging.summary.write_text(markdown_summary(report), encoding="utf-8")
 
 
 def _make_page(products: Products, report: Report, kernel: ReadyKernel) -> None:

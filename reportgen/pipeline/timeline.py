@@ -178,8 +178,7 @@ def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence
     part = read(ref, is_whole=True, on_progress=progress)
     if not isinstance(part, RankTrace):
         return lanes_of(part), part.notes
-    lanes = with_shadows(lanes_of(part), part)
-    return replace(lanes, arguments=numbers_of(part)), part.notes
+    return replace(with_shadows(lanes_of(part), part), arguments=numbers_of(part)), part.notes
 
 
 def _on_notes(notes: Sequence[SourceNote]) -> list[str]:

@@ -218,11 +218,10 @@ def setup_of_part(part: NodeProfile | RankTrace) -> Setup:
             versions=part.versions,
         )
     gpus = part.recorded.gpus if part.recorded is not None else ()
-    steps = part.spans.steps()
     return Setup(
         gpu_names=_distinct(gpu.name for gpu in gpus),
         n_gpus=len(part.system.names(SeriesKind.GPU_UTILIZATION)) or None,
-        n_ranks=int(np.unique(steps.worker).size) or None,
+        n_ranks=int(np.unique(part.spans.steps().worker).size) or None,
     )
 
 

@@ -194,8 +194,7 @@ def where_word(
     codes: Words, words: Iterable[str], is_wanted: Callable[[str], object]
 ) -> NDArray[np.bool_]:
     """Return (n,) whether the word of each code is wanted."""
-    wanted = np.array([bool(is_wanted(word)) for word in words], dtype=np.bool_)
-    return wanted[codes]
+    return np.array([bool(is_wanted(word)) for word in words], dtype=np.bool_)[codes]
 
 
 def code_type(n_words: int) -> np.dtype[np.signedinteger[Any]]:

@@ -88,8 +88,7 @@ class recording:  # noqa: N801 - used like a function
                 stderr=subprocess.DEVNULL,
                 text=True,
             )
-            line = _first_line(self._sampler)
-            variables = json.loads(line)
+            variables = json.loads(_first_line(self._sampler))
         except (OSError, ValueError):
             self._end_sampler()
             return None

@@ -52,8 +52,7 @@ def ask(report: Report, what: str = "") -> Answer:
     Raises:
         ConfigError: the report holds nothing of that name.
     """
-    questions = _questions(report)
-    found = questions.get(what.strip().lower())
+    found = _questions(report).get(what.strip().lower())
     if found is None:
         names = [name for name, *_ in _contents(report)]
         raise _unknown(
@@ -147,8 +146,7 @@ def _rules(report: Report) -> Answer:
 
 def _findings(report: Report) -> Answer:
     rows = [list(_flat_finding(ranked).values()) for ranked in report.findings]
-    columns = dict.fromkeys(_OF_FINDING, "")
-    return Answer(title="findings", columns=columns, rows=rows, is_list=True)
+    return Answer(title="findings", columns=dict.fromkeys(_OF_FINDING, ""), rows=rows, is_list=True)
 
 
 _OF_FINDING: Mapping[str, Callable[[RankedFinding], Scalar]] = {
@@ -237,8 +235,7 @@ def _of_exhibit(item: Exhibit) -> Answer:
 
 
 def _pairs(title: str, pairs: Iterable[tuple[str, Scalar]]) -> Answer:
-    columns = {"key": "", "value": ""}
-    return Answer(title=title, columns=columns, rows=list(pairs), is_list=True)
+    return Answer(title=title, columns={"key": "", "value": ""}, rows=list(pairs), is_list=True)
 
 
 def _flattened(value: Any, path: str) -> Iterator[tuple[str, Scalar]]:

@@ -57,8 +57,7 @@ def _provider(region: str) -> Mapping[str, Any] | None:
     are asked once.
     """
     try:
-        session = _session(region)
-        found = session.get_credentials()
+        found = _session(region).get_credentials()
         if found is None:
             return None
         found.get_frozen_credentials()

@@ -159,8 +159,7 @@ def _is_result(key: str) -> bool:
 def _may_be_ours(info: ObjectInfo) -> bool:
     if info.key in _PRODUCTS:
         return info.size_bytes <= _LARGEST_BYTES
-    is_named_so = info.key.endswith((".json", f"/{TIMELINE_FILE}"))
-    return is_named_so and info.size_bytes <= MOST_BYTES
+    return info.key.endswith((".json", f"/{TIMELINE_FILE}")) and info.size_bytes <= MOST_BYTES
 
 
 @contextmanager

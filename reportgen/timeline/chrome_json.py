@@ -157,8 +157,7 @@ class ChromeWriter:
         ends = ArrowEnds(part.arrows)
         self.written.n_arrows += part.arrows.n - ends.n_left_out
         self.written.n_arrows_left_out += ends.n_left_out
-        named = _metadata("process_name", self.written.n_parts, 0, name=part.node)
-        self._write([named])
+        self._write([_metadata("process_name", self.written.n_parts, 0, name=part.node)])
         names = [_quoted(name) for name in part.names]
         details = [f'"detail":{_quoted(text)}' if text else "" for text in part.details]
         for lane in part.lanes:

@@ -162,14 +162,13 @@ def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
         kind = LaneKind.GPU if group else LaneKind.HOST
         lanes.append(Lane(kind=kind, label=group or "system", parent=0))
         for label, (columns, unit) in sorted(groups[group].items()):
-            family = family_of_counter(f"{group} {label}")
             track = _Mean(
                 system=system,
                 columns=columns,
                 origin_ns=origin_ns,
                 is_there=_totals(system, columns)[1] > 0,
                 unit=unit,
-                family=family,
+                family=family_of_counter(f"{group} {label}"),
             )
             lanes.append(Lane(kind=LaneKind.COUNTER, label=label, parent=parent, track=track))
 
@@ -227,8 +226,7 @@ def _steps(spans: SpanTable, origin_ns: int) -> LaneSteps:
     steps = steps.where(steps.step != NO_STEP)
     if not steps.n_spans:
         return no_steps()
-    worker = np.bincount(steps.worker).argmax()
-    steps = steps.where(steps.worker == worker)
+    steps = steps.where(steps.worker == np.bincount(steps.worker).argmax())
     return LaneSteps(
         number=steps.step, start_ns=steps.start_ns - origin_ns, end_ns=steps.end_ns - origin_ns
     )

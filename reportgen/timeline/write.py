@@ -64,12 +64,11 @@ def axis_of(parts: Sequence[Staged]) -> Axis:
     is_unix = all(part.about.is_unix for part in parts)
     if len(parts) == 1 or (is_unix and not is_far_apart(reaches)):
         start_ns = min(begin for begin, _ in reaches)
-        shifts = tuple(part.about.origin_ns - start_ns for part in parts)
         return Axis(
             start_ns=start_ns,
             length_ns=max(end for _, end in reaches) - start_ns,
             is_unix=is_unix,
-            shifts_ns=shifts,
+            shifts_ns=tuple(part.about.origin_ns - start_ns for part in parts),
         )
     return Axis(
         start_ns=0,
@@ -237,8 +236,7 @@ class _TimelineFile:
             if lane.kind == LaneKind.COUNTER:
                 track = part.staged.track(lane.members[0][0])
                 if resolution_ns is not None:
-                    thin = thinned(track, resolution_ns)
-                    blocks.append(part.pack_values(thin, 1, *whole_ns))
+                    blocks.append(part.pack_values(thinned(track, resolution_ns), 1, *whole_ns))
                 found = [part.pack_values(track, 0, *range_ns) for range_ns in ranges_ns]
                 blocks += [block for block in found if block["n"]]
                 continue

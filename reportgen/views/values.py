@@ -229,8 +229,7 @@ def format_number(value: float) -> str:
 
 def format_column(values: Sequence[float | None]) -> list[str]:
     """Write the numbers of one column with the same number of decimals, so that they compare."""
-    sizes = [abs(value) for value in values if value]
-    top = max(sizes, default=0.0)
+    top = max([abs(value) for value in values if value], default=0.0)
     if all(value is None or value == int(value) for value in values):
         decimals = 0
     elif top >= _FEW_DECIMALS_FROM:

@@ -84,8 +84,7 @@ class Recoding:
 
     def of(self, column: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return a column in the new codes."""
-        with_absent = np.append(self.codes, np.int32(ABSENT))
-        return with_absent[column]
+        return np.append(self.codes, np.int32(ABSENT))[column]
 
 
 def tracks_of(found: TraceVocabularies) -> tuple[str, ...]:

@@ -317,5 +317,4 @@ def _group_of(args: Args) -> str | None:
 
 
 def _raw_text(value: Any) -> str | None:
-    text = bytes(value).decode("utf-8", "replace").strip('"')
-    return text or None
+    return bytes(value).decode("utf-8", "replace").strip('"') or None

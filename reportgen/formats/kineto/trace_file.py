@@ -108,8 +108,7 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, n_apart, what=_SAY_APART)
     tell_numbers(tables, key, problems)
     if n_uncategorized := trace.categories["X", ""]:
-        said = format_count(n_uncategorized)
-        problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
+        problems.remark(_SAY_UNCATEGORIZED.format(n=format_count(n_uncategorized)), path=key)
     threads = np.unique(tables.calls.thread).tolist()
     pids = {tables.threads[thread].pid for thread in threads if thread != NONE}
     if len(pids) > 1:

@@ -27,8 +27,7 @@ def main() -> None:
     _limit(MEMORY_BYTES)
     source, target = sys.stdin.buffer, sys.stdout
     while header := source.read(8):
-        content = source.read(int.from_bytes(header, "big"))
-        target.write(json.dumps(_answer(content)) + "\n")
+        target.write(json.dumps(_answer(source.read(int.from_bytes(header, "big")))) + "\n")
         target.flush()
 
 

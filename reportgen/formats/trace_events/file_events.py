@@ -54,8 +54,7 @@ def read_event_file(
     content: bytes, key: str, problems: Diagnostics, *, vocabulary: Vocabulary
 ) -> FileEvents:
     """Read one timeline: complete, unfinished or damaged. ``vocabulary`` is extended."""
-    batches = read_events(content, key, problems)
-    return read_batches(batches, key, problems, vocabulary=vocabulary)
+    return read_batches(read_events(content, key, problems), key, problems, vocabulary=vocabulary)
 
 
 def read_batches(
@@ -142,8 +141,7 @@ def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileE
     """Return a file's events and those that its begin and end marks make; the rest is loose."""
     rows = join([part.rows for part in parts])
     placed, is_usable = _absolute(replace(rows, dur_us=np.zeros(rows.ts_us.shape)), file)
-    n_timeless = int(np.count_nonzero(~is_usable))
-    file.problems.add(Quality.EVENTS_UNMATCHED, file.key, n_timeless)
+    file.problems.add(Quality.EVENTS_UNMATCHED, file.key, int(np.count_nonzero(~is_usable)))
     marks = Marks(
         time_ns=placed.start_ns,
         is_begin=np.concatenate([part.is_begin for part in parts])[is_usable],

@@ -71,14 +71,13 @@ def _card(
         section = section_of(piece.rule_id, report)
         links |= {piece.part.section: title} if piece.part.section else {section.id: section.title}
     shown = [piece for piece in pieces if piece.exhibit is not None]
-    drawn = [_drawn(piece, shown) for piece in shown]
     html = render(
         "glance_card",
         anchor=f"{ID}-{next(iter(links))}",
         title=title,
         facts=facts,
         links=links,
-        drawn=drawn,
+        drawn=[_drawn(piece, shown) for piece in shown],
         missing=_missing(pieces, report),
     )
     return Block(html=html, is_panel=not is_alone)

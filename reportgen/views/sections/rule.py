@@ -265,11 +265,10 @@ def _foot(result: RuleResult, file: str) -> Block:
     counters = zip(
         ("RuleTriggered", "Violations", "Datapoints"), format_counters(result), strict=True
     )
-    metrics = [(name, format_metric(name, value)) for name, value in result.metrics.items()]
     groups = {
         "Counters": list(counters),
         "Parameters": format_params(result.params),
-        "Metrics": metrics,
+        "Metrics": [(name, format_metric(name, value)) for name, value in result.metrics.items()],
     }
     return block_of(
         "rule_foot",
