@@ -341,6 +341,11 @@ def test_cores_that_train_and_miss_a_part_of_their_usual_use(rest_pct, levels, t
     assert finding(run(RULE, node(gpu0=start + work, **columns)), "SYS-8") is None
 
 
+def test_cores_that_only_wait_for_the_disk_do_not_work() -> None:
+    result = run(RULE, node(cpu0=[60.0] * 60, cpu0_iowait=[60.0] * 60))
+    assert (result.status, finding(result, "SYS-8")) == (Status.OK, None)
+
+
 @pytest.mark.parametrize(
     ("job_cores", "n_full", "is_told"),
     [(1.4, 30, True), (1.6, 30, False), (1.4, 29, False), (None, 60, False)],

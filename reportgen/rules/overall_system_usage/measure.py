@@ -238,7 +238,7 @@ def _cores_at_work(part: NodeProfile) -> ShortCores | None:
         return None
     usual_pct = float(np.percentile(working_pct, USUAL_PERCENTILE))
     quarters = (np.percentile(q, USUAL_PERCENTILE) for q in np.array_split(working_pct, 4))
-    if min(quarters) < WORK_RATIO * usual_pct:
+    if usual_pct <= 0 or min(quarters) < WORK_RATIO * usual_pct:
         return None
     return ShortCores(
         node=part.node,
