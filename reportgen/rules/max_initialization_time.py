@@ -300,13 +300,11 @@ def _finding(
     if is_late or is_longer:
         limit_s = late_s if is_late else loop_s
         limit = "the limit is {s:s}" if is_late else "longer than the loop"
-    # The number of a step alone does not say whether pauses or a long start came before it.
-    is_guess = bool(estimated) and job.gpus.last_ns is None
     found = LONG.finding(
         measured=before_s,
         threshold=limit_s,
         where=results.Where(start_s=phases.start_s, end_s=phases.start_s + before_s),
-        severity=kit.fault_severity(share) if is_fault and not is_guess else results.Severity.INFO,
+        severity=kit.fault_severity(share) if is_fault else results.Severity.INFO,
         share=max(before_s - LEAST_START_S, 0.0) / sum(phases.parts_s),
         advice=advice if is_fault else SHORT_ADVICE,
         limit=write(limit, s=limit_s),
