@@ -11,7 +11,7 @@ Repeated delays with a rhythm are not pauses either.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -198,7 +198,7 @@ def _of_worker(part: NodeProfile, phases: Sequence[SlowSteps], least_steps: int)
     span = Union(start_ns=cycles.start_ns[:1], end_ns=cycles.end_ns[-1:])
     gone = silence_of(part.system, part.spans)
     lost = clip(minus(gone, main.skipped), int(span.start_ns[0]), int(span.end_ns[0]))
-    loop_ns = max(main.loop_ns - lost.length_ns, _work_length_ns(part, span))
+    loop_ns = main.loop_ns - lost.length_ns
     known = (slow for slow in phases if slow.times.steps.n_steps >= least_steps)
     pauses = kit.concat(_of_phase(part.node, slow, loop_ns) for slow in known)
     pauses = tuple(sorted(pauses, key=lambda pause: pause.start_ns))
@@ -211,6 +211,8 @@ def _of_worker(part: NodeProfile, phases: Sequence[SlowSteps], least_steps: int)
     is_between = np.array([pause.is_between for pause in pauses], dtype=bool)
     is_none |= is_between & _at_work(part.system, windows, ordinary)
     pauses = tuple(pause for pause, is_out in zip(pauses, is_none, strict=True) if not is_out)
+    if len(pauses) == 1:
+        pauses = (replace(pauses[0], loop_ns=max(loop_ns, _work_length_ns(part, span))),)
     return _Worker(
         found=NodePauses(
             n_workers=1,
@@ -226,6 +228,7 @@ def _of_worker(part: NodeProfile, phases: Sequence[SlowSteps], least_steps: int)
 def _work_length_ns(part: NodeProfile, span: Union) -> int:
     """Return how long GPUs work where less of it was recorded: a single pause is one of all that.
 
+    Several in the part that was recorded come again in the rest.
     Edge cases: 0 where the recorded steps are the loop.
     """
     works_ns, recorded_ns = working_ns(part.system), (int(span.start_ns[0]), int(span.end_ns[0]))
