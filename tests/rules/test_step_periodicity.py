@@ -213,6 +213,12 @@ def test_a_rhythm_of_cheap_steps_with_gaps_hides_no_costly_one() -> None:
     assert any(title.startswith("Every 44th training step is slow") for title in titles)
 
 
+def test_a_rhythm_of_many_occurrences_is_found_in_a_long_job() -> None:
+    longer_s = 0.4 + 0.2 * np.random.default_rng(5).random(5000)
+    pauses = {at: float(longer_s[at]) for at in range(4, 5000, 5)}
+    assert only(run(RULE, job(steady(5000), pause_s=pauses))).title.startswith("A long pause")
+
+
 def test_dear_pauses_in_a_rhythm_are_found_beside_bursts_of_loaders() -> None:
     rng = np.random.default_rng(3)
     pauses = {int(at): 0.8 + 0.5 * rng.random() for at in np.flatnonzero(rng.random(1100) < 0.3)}
