@@ -7,25 +7,21 @@ waits do, which are a fair sample of the waiting.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
-from reportgen.facts.intervals import Union, join, overlaps_any, union_of
-from reportgen.facts.loader import loads_as_usual
+from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.samples import means, minutes_of, present_values, sum_of, totals_of
 from reportgen.facts.slow_steps import slow_steps_of
 from reportgen.facts.starving import IDLES_RATIO, WORKS_PCT, usual_pct
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
-from reportgen.profile.memo import fact
 
-LEAST_KNOWN_STEPS = 20
-"""With fewer steps of a phase the usual ones are unknown, and so are pauses."""
 LEAST_LOADED_STEPS = 5
 """The median of fewer steps says little about the others."""
 FASTEST_PCT = 10
@@ -108,22 +104,6 @@ def input_load_of(
     load = _load(system, is_within, in_loop)
     flat_ratio = 0.0 if is_of_loop or is_alone else load.flat_ratio
     return (replace(load, waited_ns=waited_ns, is_of_loop=is_of_loop, flat_ratio=flat_ratio),)
-
-
-@fact
-def pauses_of(spans: SpanTable) -> Mapping[str, Union]:
-    """Return when each worker paused, in a step or behind it: its other waits are usual."""
-    pauses = defaultdict[str, list[Union]](list)
-    for times in step_times_of(spans):
-        steps, slow = times.steps, slow_steps_of(times)
-        of_worker = spans.where(spans.worker == spans.workers.index(steps.worker))
-        edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
-        for at, part in enumerate((slow.step, slow.between)):
-            is_pause = part.is_pause & (steps.n_steps >= LEAST_KNOWN_STEPS)
-            start_ns, end_ns = (edge_ns[is_pause] for edge_ns in edges_ns[at : at + 2])
-            is_none = loads_as_usual(of_worker, start_ns, end_ns)
-            pauses[steps.worker].append(union_of(start_ns[~is_none], end_ns[~is_none]))
-    return {worker: join(some) for worker, some in pauses.items()}
 
 
 def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:

@@ -7,13 +7,15 @@ other slow steps come at random.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from reportgen.arrays import Floats, Integers, Mask
-from reportgen.facts.intervals import runs_of
+from reportgen.facts.intervals import Union, join, runs_of, union_of
+from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.rhythm import (
     FALSE_ALARM_LOG10,
     Rhythm,
@@ -23,10 +25,11 @@ from reportgen.facts.rhythm import (
     find_rhythm,
     members_of,
 )
-from reportgen.facts.step_times import StepTimes
+from reportgen.facts.step_times import StepTimes, step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS, PhaseSteps
 from reportgen.facts.trend import excess_of, usual_of
 from reportgen.merging import rows_between
+from reportgen.profile import SpanTable
 from reportgen.profile.memo import fact
 from reportgen.units import NS_PER_S
 
@@ -47,6 +50,8 @@ RARE_RATIO = 0.01
 RARE_COUNT = 10
 """The tail begins where one length of a hundred is longer, or ten of all: lengths that occur more
 often are no exception but slow steps; StepOutlier also counts ten or more."""
+LEAST_KNOWN_STEPS = 20
+"""With fewer steps of a phase the usual ones are unknown, and so are pauses."""
 HANDFUL = 3
 """More long steps, or times between steps, than a few come at random and are no pauses."""
 TAIL_RATIO = 2.0
@@ -185,6 +190,22 @@ def slow_steps_of(times: StepTimes) -> SlowSteps:
         rhythms=rhythms,
         in_rhythm=in_rhythm,
     )
+
+
+@fact
+def pauses_of(spans: SpanTable) -> Mapping[str, Union]:
+    """Return when each worker paused, in a step or behind it: its other waits are usual."""
+    pauses = defaultdict[str, list[Union]](list)
+    for times in step_times_of(spans):
+        steps, slow = times.steps, slow_steps_of(times)
+        of_worker = spans.where(spans.worker == spans.workers.index(steps.worker))
+        edges_ns = (steps.start_ns, steps.end_ns, steps.next_ns)
+        for at, part in enumerate((slow.step, slow.between)):
+            is_pause = part.is_pause & (steps.n_steps >= LEAST_KNOWN_STEPS)
+            start_ns, end_ns = (edge_ns[is_pause] for edge_ns in edges_ns[at : at + 2])
+            is_none = loads_as_usual(of_worker, start_ns, end_ns)
+            pauses[steps.worker].append(union_of(start_ns[~is_none], end_ns[~is_none]))
+    return {worker: join(some) for worker, some in pauses.items()}
 
 
 def _n_warm_up(is_slow: Mask) -> int:

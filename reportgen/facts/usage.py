@@ -36,6 +36,12 @@ SHORT_FROM_RATIO = 0.1
 """GPUs that leave a tenth of their time unused are short of work, also where samples do not show
 when and why. They are rarely read as 100 %, and rest while a job logs and saves (chosen: those of
 healthy jobs leave up to 8 % unused)."""
+USUAL_PERCENTILE = 75
+"""A quarter of the samples of work hold no wait and show the usual use. The highest ones would show
+how far a steady use scatters: by five points in samples of every second."""
+STEADY_FROM_RATIO = 0.15
+"""So much must be missing to a steady use: one of 90 % is healthy. Chosen in the exam: GPUs, and
+cores, of healthy jobs leave up to a tenth unused, the least fault that shows there a sixth."""
 LEAST_INSIDE = 10
 """From so many samples inside pauses of the host on, they say what GPUs do there."""
 LEAST_JUDGED = 60
@@ -169,14 +175,19 @@ def _reaching(use: Sequence[Floats], level_pct: float) -> Mask:
     return np.array([reached_pct(column) >= level_pct for column in use], dtype=np.bool_)
 
 
-def enough_samples(patience: int, system: SystemTable | None = None) -> int:
+def enough_samples(patience: int, time_ns: Instants | None = None) -> int:
     """Return how many samples must be exceeded before a use is judged; SageMaker counts later.
 
-    Fewer are enough if those of ``system`` span long. Histograms need them all.
+    Fewer are enough if their times, in order, span long. Histograms need them all.
     """
-    tick_ns = system.tick_ns[[0, -1]] if system and system.n_ticks else (0, 0)
-    is_long = tick_ns[1] - tick_ns[0] >= LONG_NS
+    is_long = time_ns is not None and time_ns.size and time_ns[-1] - time_ns[0] >= LONG_NS
     return min(patience, LEAST_LONG if is_long else LEAST_JUDGED)
+
+
+def usual_by_quarter(use_pct: Floats) -> Floats:
+    """Return (4,) the usual use in each quarter of (n,) samples of work, n >= 4."""
+    quarters = np.array_split(use_pct, 4)
+    return np.array([np.percentile(quarter, USUAL_PERCENTILE) for quarter in quarters])
 
 
 def used_throughout(use: Sequence[Floats]) -> Mask:

@@ -158,7 +158,7 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
         gpus.append(room)
     return NodeRoom(
         n_ticks=system.n_ticks,
-        n_enough=usage.enough_samples(params.patience, system),
+        n_enough=usage.enough_samples(params.patience, system.tick_ns),
         n_gpus=sum(1 for _ in usage.samples_by_gpu(system, kind)),
         gpus=tuple(gpus),
         resources=tuple(resources),

@@ -13,14 +13,7 @@ from reportgen.facts.distributions import Box, box_of
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import present_values
 from reportgen.facts.trend import AGREEMENT_FROM, Trend, trend_of
-from reportgen.facts.usage import (
-    LEAST_JUDGED,
-    LEAST_LONG,
-    LONG_NS,
-    Samples,
-    enough_samples,
-    samples_by_gpu,
-)
+from reportgen.facts.usage import LEAST_JUDGED, Samples, enough_samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules import kit
 from reportgen.rules.aws.aws_gpu_memory_increase import Params, increases_of, violations_of
@@ -167,7 +160,7 @@ def measure(part: NodeProfile, params: Params) -> NodeMemory:
     )
     return NodeMemory(
         n_ticks=system.n_ticks,
-        n_enough=enough_samples(params.patience, system),
+        n_enough=enough_samples(params.patience, system.tick_ns),
         n_gpus=len({*system.names(kind), *(gpu.gpu for gpu in gpus)}),
         gpus=gpus,
         aws=violations_of(part.node, samples_by_gpu(system, SeriesKind.GPU_MEMORY), params),
@@ -183,8 +176,7 @@ def _memory_of(part: NodeProfile, gpu: str, samples: Samples, params: Params) ->
     busy = np.flatnonzero(values >= IDLE_LEVEL_PCT)
     at_work = slice(busy[0], busy[-1] + 1) if busy.size else slice(0)
     work_ns, use_at_work = samples.time_ns[at_work], use[at_work]
-    is_long = bool(busy.size) and np.ptp(work_ns) >= LONG_NS
-    least = LEAST_LONG if is_long else LEAST_JUDGED
+    least = enough_samples(LEAST_JUDGED, work_ns)
     levels, stops = _levels_of(values[at_work], least=least)
     rises = np.where(is_violation, increases, 0)[at_work]
     use_levels, _ = _levels_of(use_at_work[~np.isnan(use_at_work)], least=least)

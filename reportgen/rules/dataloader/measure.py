@@ -12,11 +12,12 @@ from reportgen.arrays import Instants, Integers
 from reportgen.facts import loader as loading
 from reportgen.facts import usage
 from reportgen.facts.between_steps import between_steps_of, idle_in_copies_of
-from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of, pauses_of
+from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import NOTHING, Union, covered_each
 from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.loading_work import LEAST_WAITS, LoadingWork, loading_work_of
 from reportgen.facts.samples import is_window, training_loop_ns
+from reportgen.facts.slow_steps import pauses_of
 from reportgen.facts.steps import unrecorded_of
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable
 from reportgen.rules.base import param

@@ -18,7 +18,6 @@ import numpy as np
 
 from reportgen.arrays import Counts, Mask
 from reportgen.facts.contrast import Contrast, contrast_of
-from reportgen.facts.input_load import LEAST_KNOWN_STEPS
 from reportgen.facts.intervals import NOTHING, Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.samples import (
@@ -28,7 +27,14 @@ from reportgen.facts.samples import (
     silence_of,
     tick_lengths_ns,
 )
-from reportgen.facts.slow_steps import HANDFUL, OVER_TAIL, SlowSteps, slow_steps_of, tail_of
+from reportgen.facts.slow_steps import (
+    HANDFUL,
+    LEAST_KNOWN_STEPS,
+    OVER_TAIL,
+    SlowSteps,
+    slow_steps_of,
+    tail_of,
+)
 from reportgen.facts.step_times import step_times_of
 from reportgen.facts.steps import WARM_UP_STEPS, Loop, loop_of, phase_word
 from reportgen.facts.usage import (

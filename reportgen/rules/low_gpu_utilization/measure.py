@@ -22,16 +22,9 @@ LONG_END_RATIO = 0.05
 """A GPU that idles for this share of the recording after its work is reported."""
 END_NS = 30 * NS_PER_S
 """Saving and uploading a model takes up to this in any job."""
-USUAL_PERCENTILE = 75
-"""A quarter of the samples hold no wait and show the usual use. The highest ones would show how far
-a steady use scatters: by five points in samples of every second."""
 USUAL_FROM_PCT, RESTING_FROM_PCT = 90.0, 80.0
 """A GPU whose usual use reaches this, or that rests between its bursts of work, shows how much it
 is used when it does not wait. Of one whose does not, all below 100 % may be waiting."""
-STEADY_FROM_RATIO = 0.15
-"""So much must be missing then: a steady use of 90 % is healthy. Chosen in the exam: healthy jobs
-leave up to a tenth unused, the least fault that shows in a steady use a sixth."""
-N_QUARTERS = 4
 LEAST_RESTS = 3
 """A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 
@@ -138,7 +131,7 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
     return NodeGpus(
         node=part.node,
         n_ticks=part.system.n_ticks,
-        n_enough=usage.enough_samples(params.patience, part.system),
+        n_enough=usage.enough_samples(params.patience, part.system.tick_ns),
         has_steps=_has_steps(part, gpus),
         has_one_process=drives_several_gpus(part),
         gpus=gpus,
@@ -222,7 +215,7 @@ def _verdict(system: SystemTable, values: Floats, working: Floats, params: Param
     A single sample depends on where in a step it fell: one that is never idle is judged by its
     mean, whatever it reaches at times.
     """
-    is_enough = values.size > usage.enough_samples(params.patience, system)
+    is_enough = values.size > usage.enough_samples(params.patience, system.tick_ns)
     if not is_enough or working.size < usage.LEAST_LONG:
         return UseVerdict.NOT_JUDGED
     p95, p5 = np.round(np.percentile(working, (95, 5)), usage.PERCENT_DIGITS)
@@ -267,13 +260,13 @@ def _short_ratio(working: Floats, *, swings: bool) -> float:
     What is usual is seen in the best quarter of the time: steps may grow longer, or the work less.
     """
     mean_pct = float(working.mean())
-    n_parts = N_QUARTERS if working.size > N_QUARTERS * usage.LEAST_LONG else 1
-    parts = np.array_split(working, n_parts)
-    usual_pct = max(float(np.percentile(part, USUAL_PERCENTILE)) for part in parts)
+    usual_pct = float(np.percentile(working, usage.USUAL_PERCENTILE))
+    if working.size > 4 * usage.LEAST_LONG:
+        usual_pct = float(usage.usual_by_quarter(working).max())
     if usual_pct >= (RESTING_FROM_PCT if swings else USUAL_FROM_PCT):
         return 1 - mean_pct / usual_pct
     unused_ratio = 1 - mean_pct / 100
-    return unused_ratio if swings or unused_ratio >= STEADY_FROM_RATIO else 0.0
+    return unused_ratio if swings or unused_ratio >= usage.STEADY_FROM_RATIO else 0.0
 
 
 def _rested_ratio(working: Floats, idle_below: float) -> float:

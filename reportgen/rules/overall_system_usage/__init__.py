@@ -1,9 +1,8 @@
-"""OverallSystemUsage: how much of each node's resources was used; never triggers."""
+"""OverallSystemUsage: how much of each node's resources was used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 
 from reportgen import results
@@ -18,13 +17,8 @@ from reportgen.rules.aws.aws_overall_system_usage import (
 )
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
-from reportgen.rules.overall_system_usage.measure import (
-    Crowd,
-    NodeUsage,
-    SampledTime,
-    ShortCores,
-    measure,
-)
+from reportgen.rules.overall_system_usage.cores import crowded, short_of_work
+from reportgen.rules.overall_system_usage.measure import NodeUsage, SampledTime, measure
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
 from reportgen.text import join_names
 from reportgen.units import NS_PER_S
@@ -60,48 +54,6 @@ NOT_SAMPLED = kit.Message(
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
-SHORT_CORES = kit.Message(
-    id="SYS-8",
-    cause=results.Cause.HEADROOM,
-    title="Cores are short of work: {measured:pct} of their usual use is missing",
-    text="""From the first to the last work of {worst.node}, which has no GPU, its cores are used
-        {worst.mean_pct:pct} on average, and usually {worst.usual_pct:pct} (75th
-        percentile).{concerned} Samples alone do not show what the work waits for.""",
-    advice="""Record the job with reportgen record, or switch on framework profiling: steps and
-        waits show which of the possible causes it is.""",
-    unit="% of the usual use",
-    exhibit="percentiles",
-)
-SHORT_FROM_RATIO = 0.15
-"""Chosen in the exam, as of GPUs in steady use: cores of healthy jobs miss up to a tenth."""
-HARDLY_USED = replace(
-    SHORT_CORES,
-    title="Cores are hardly used: {worst.used:.1f} of {worst.n_cores:n} on {worst.node}",
-    text="""From the first to the last work of {worst.node}, which has no GPU, {measured:pct} of its
-        cores are used (75th percentile).{concerned} If a device that was not sampled trains, this
-        is as it should be.""",
-    advice="""Use more threads or processes (n_jobs, OMP_NUM_THREADS, num_workers), or an instance
-        with fewer cores.""",
-    severity=results.Severity.WARNING,
-    unit="% of the cores",
-)
-TRAINS_FROM_PCT, LEAST_CORES = 20.0, 4
-"""One thread uses a quarter of four cores. Fewer are the least that machines have."""
-CROWDED = kit.Message(
-    id="SYS-9",
-    cause=results.Cause.OTHER_PROGRAMS,
-    title="""Other programs use {worst.others:.1f} of {worst.n_cores:n} cores, which are used up
-        for {measured:pct} of the loop""",
-    text="""Processes outside of the job keep {worst.others:.1f} cores of {worst.node} busy while no
-        core is free.{concerned} What the job computes on the cores then takes longer than it would
-        alone; how much is unknown.""",
-    advice=kit.CORES_ALONE,
-    severity=results.Severity.WARNING,
-    unit="% of the loop",
-    exhibit="percentiles",
-)
-CROWDED_FROM_RATIO, CROWD_FROM_RATIO = 0.5, 0.25
-"""For half of the loop a quarter of the cores: less is a monitor or a backup, or passes."""
 IDLE_BELOW_PCT = 70.0
 """A resource whose 95th percentile stays below this is named as idle."""
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
@@ -139,8 +91,8 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
         details=details,
         findings=[
             _not_sampled(absences, recordings) if absences else None,
-            _short_cores([node.cores for node in nodes if node.cores]),
-            _crowded([node.crowd for node in nodes if node.crowd]),
+            short_of_work([node.cores for node in nodes if node.cores]),
+            crowded([node.crowd for node in nodes if node.crowd]),
         ],
         exhibits=[*_tables(rows, absences), *exhibits_of(nodes, totals)] if rows else (),
         metrics=_metrics(nodes, totals),
@@ -227,48 +179,6 @@ def _not_sampled(
         n_intervals=len(of_node),
         longest=longest,
         concerned=kit.concerning(len(lost_ns), len(recordings), "node"),
-    )
-
-
-def _short_cores(nodes: Sequence[ShortCores]) -> results.Finding | None:
-    hardly = [node for node in nodes if node.usual_pct < TRAINS_FROM_PCT]
-    if hardly and len(hardly) == len(nodes) and hardly[0].n_cores >= LEAST_CORES:
-        least = min(hardly, key=lambda node: (node.usual_pct, node.node))
-        return HARDLY_USED.finding(
-            measured=least.usual_pct,
-            threshold=TRAINS_FROM_PCT,
-            where=kit.stretch(least.node, None, least.start_ns, least.end_ns),
-            worst=least,
-            concerned=kit.concerning(len(hardly), len(nodes), "node"),
-        )
-    short = [node for node in nodes if node.ratio >= SHORT_FROM_RATIO and node not in hardly]
-    worst = max(short, key=lambda node: node.ratio, default=None)
-    if worst is None:
-        return None
-    return SHORT_CORES.fault(
-        100 * worst.ratio,
-        threshold=100 * SHORT_FROM_RATIO,
-        where=kit.stretch(worst.node, None, worst.start_ns, worst.end_ns),
-        worst=worst,
-        concerned=kit.concerning(len(short), len(nodes), "node"),
-    )
-
-
-def _crowded(nodes: Sequence[Crowd]) -> results.Finding | None:
-    crowded = [
-        node
-        for node in nodes
-        if node.ratio >= CROWDED_FROM_RATIO and node.others >= CROWD_FROM_RATIO * node.n_cores
-    ]
-    if not crowded:
-        return None
-    worst = max(crowded, key=lambda node: (node.ratio, node.node))
-    return CROWDED.finding(
-        measured=100 * worst.ratio,
-        threshold=100 * CROWDED_FROM_RATIO,
-        where=kit.stretch(worst.node, None, worst.start_ns, worst.end_ns),
-        worst=worst,
-        concerned=kit.concerning(len(crowded), len(nodes), "node"),
     )
 
 

@@ -11,32 +11,18 @@ from reportgen.arrays import Counts, Floats
 from reportgen.facts import samples
 from reportgen.facts.distributions import pct_histogram
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
-from reportgen.facts.usage import (
-    LEAST_LONG,
-    at_work,
-    begun_rows,
-    cores_mean_pct,
-    crowded_by_others,
-    enough_samples,
-    other_cores,
-    while_at_work,
-)
+from reportgen.facts.usage import cores_mean_pct, while_at_work
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role
 from reportgen.rules.aws.aws_overall_system_usage import STATISTICS, Quantity
 from reportgen.rules.base import NoParams
 from reportgen.rules.kit import col, derived, merge, merged, row
+from reportgen.rules.overall_system_usage.cores import Cores, Crowd, cores_at_work, crowd_of
 
 HALF_PCT = 50.0
 """Samples at zero and samples below half of the utilization are counted."""
 CORES = "all cores"
 EACH_GPU = "gpus"
-USUAL_PERCENTILE = 75
-"""A quarter of the samples at work hold no wait and show the usual use, as of GPUs."""
-WORK_RATIO = 0.75
-"""Training on cores begins and ends where three quarters of its usual use last: imports and
-downloads use fewer cores. Quarters of the time that hardly reach it do other work."""
-
 _KINDS: Mapping[Quantity, tuple[SeriesKind, ...]] = {
     Quantity.NETWORK: (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM),
     Quantity.GPU: (SeriesKind.GPU_UTILIZATION,),
@@ -116,41 +102,14 @@ class SampledTime:
 
 
 @row
-class ShortCores:
-    """Cores of a node that train: their usual use and their mean, from first to last work."""
-
-    node: str
-    n_cores: int
-    usual_pct: float
-    mean_pct: float
-    start_ns: int
-    end_ns: int
-    ratio: float = derived(lambda cores: 1 - cores.mean_pct / cores.usual_pct)
-    used: float = derived(lambda cores: cores.n_cores * cores.usual_pct / 100)
-
-
-@row
-class Crowd:
-    """Other programs of a node: their cores while all are used up, and for which part of a loop."""
-
-    node: str
-    n_cores: int
-    others: float
-    ratio: float
-    start_ns: int
-    end_ns: int
-
-
-@row
 class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
     Attributes:
-        cores: of a node that trains without GPUs and without recorded steps, else ``None``.
-        crowd: ``None`` where the processor time of the job or the loop is unknown.
         statistics: of each resource ``STATISTICS``, the 5th percentile and the mean.
         waiting_cores: how many wait for I/O on average, from its first to its last work.
         lines: the curves of each resource of the node, of ``EACH_GPU`` and of ``FLOWS``.
+        cores, crowd: ``None`` where they are not to be judged, or not known.
     """
 
     node: str
@@ -161,7 +120,7 @@ class NodeUsage:
     lines: Mapping[str, tuple[Line, ...]]
     devices: tuple[DeviceCounts, ...]
     recording: SampledTime | None
-    cores: ShortCores | None
+    cores: Cores | None
     crowd: Crowd | None
 
 
@@ -192,61 +151,8 @@ def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
         lines=lines,
         devices=tuple(_devices(part)),
         recording=_recording(system) if system.n_ticks else None,
-        cores=_cores_at_work(part),
-        crowd=_crowd_of(part),
-    )
-
-
-def _crowd_of(part: NodeProfile) -> Crowd | None:
-    system, loop_ns = part.system, samples.training_loop_ns(part.spans)
-    if loop_ns is None:
-        return None
-    inside = slice(*np.searchsorted(system.tick_ns, loop_ns).tolist())
-    is_crowded = crowded_by_others(system)[inside]
-    if is_crowded.size <= LEAST_LONG or not is_crowded.any():
-        return None
-    return Crowd(
-        node=part.node,
-        n_cores=len(system.names(SeriesKind.CPU_UTILIZATION)),
-        others=float(other_cores(system)[inside][is_crowded].mean()),
-        ratio=float(is_crowded.mean()),
-        start_ns=loop_ns[0],
-        end_ns=loop_ns[1],
-    )
-
-
-def _cores_at_work(part: NodeProfile) -> ShortCores | None:
-    """Return how cores that train are used; those beside GPUs and steps tell of other work.
-
-    Cores that wait for I/O do not work.
-    """
-    system = part.system
-    if system.names(SeriesKind.GPU_UTILIZATION) or samples.training_loop_ns(part.spans):
-        return None
-    waiting_pct = np.nan_to_num(samples.mean_of(system, SeriesKind.IO_WAIT))
-    cores_pct = np.nan_to_num(cores_mean_pct(system)) - waiting_pct
-    is_work, _ = at_work(system)
-    if not is_work.any():
-        return None
-    usual_pct = float(np.percentile(cores_pct[is_work], USUAL_PERCENTILE))
-    is_work &= cores_pct >= WORK_RATIO * usual_pct
-    begun, busy = begun_rows(system, is_work), np.flatnonzero(is_work)
-    if not begun.size:
-        return None
-    working_pct = cores_pct[begun[0] : busy[-1] + 1]
-    if working_pct.size <= enough_samples(working_pct.size, system):
-        return None
-    usual_pct = float(np.percentile(working_pct, USUAL_PERCENTILE))
-    quarters = (np.percentile(q, USUAL_PERCENTILE) for q in np.array_split(working_pct, 4))
-    if usual_pct <= 0 or min(quarters) < WORK_RATIO * usual_pct:
-        return None
-    return ShortCores(
-        node=part.node,
-        n_cores=len(system.names(SeriesKind.CPU_UTILIZATION)),
-        usual_pct=usual_pct,
-        mean_pct=float(working_pct.mean()),
-        start_ns=int(system.tick_ns[begun[0]]),
-        end_ns=int(system.tick_ns[busy[-1]]),
+        cores=cores_at_work(part),
+        crowd=crowd_of(part),
     )
 
 
