@@ -48,8 +48,7 @@ def with_lost_time(result: RuleResult, causes: Sequence[Finding]) -> RuleResult:
         return result
     shown = _exhibit(attributed, result, _seconds_of(budget))
     others = [item for item in result.exhibits if item.id != budget.id]
-    exhibits = (budget, *([shown] if shown.n_rows else []), *others)
-    return replace(result, exhibits=exhibits)
+    return replace(result, exhibits=(budget, *([shown] if shown.n_rows else []), *others))
 
 
 def _unused_ratio(results: Sequence[RuleResult]) -> float:

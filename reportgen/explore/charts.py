@@ -223,12 +223,14 @@ def window(
 
 def _curves(samples: pd.DataFrame, origin_us: int) -> Iterator[tuple[str, _Trace]]:
     """Yield each series with the panel in which it belongs."""
-    groups = list(samples.groupby(["type", "dimension", "nodeID", "system_metric"], sort=True))
+    keys = ["type", "dimension", "nodeID", "system_metric"]
+    groups = list(samples.groupby(keys, sort=True))
     colors = inks([f"{key[2]} {key[3]}" for key, _ in groups])
     for ((kind, dimension, node, metric), rows), ink in zip(groups, colors, strict=True):
         time_ns = (rows["timestamp_us"].to_numpy() + origin_us) * 1000
         curve = bucket_by_time(time_ns, rows["value"].to_numpy(dtype=np.float64))
-        both = (curve.low,) if np.array_equal(curve.low, curve.high) else (curve.low, curve.high)
+        is_plain = np.array_equal(curve.low, curve.high)
+        both = (curve.low,) if is_plain else (curve.low, curve.high)
         unit = "%" if kind in _PERCENT_TYPES else ""
         yield (
             plot_label(f"{dimension or metric} ({unit})" if unit else dimension or metric),

@@ -242,7 +242,8 @@ def _loaders_of(
         place[code] = free[0] if free else len(busy_until)
         busy_until[place[code] : place[code] + 1] = [ends]
     life = lives_of(calls, (pid, started))
-    return np.array([*(place[code] for code in number.tolist()), 0], dtype=np.int64)[life]
+    places = np.array([*(place[code] for code in number.tolist()), 0], dtype=np.int64)
+    return places[life]
 
 
 def _too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:

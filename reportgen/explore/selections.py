@@ -147,15 +147,17 @@ def gpu_classes(
     gpu = system[system["dimension"] == "GPUUtilization"]
     value, time_us = gpu["value"].to_numpy(), gpu["timestamp_us"].to_numpy()
     place_in_job = places_in_job(gpu, framework)
-    known = set(bottlenecks[["timestamp_us", "nodeID", "gpu"]].itertuples(index=False, name=None))
+    keys = ["timestamp_us", "nodeID", "gpu"]
+    known = set(bottlenecks[keys].itertuples(index=False, name=None))
     moments = zip(time_us.tolist(), gpu["nodeID"], gpu["system_metric"], strict=True)
+    is_bottleneck = np.array([key in known for key in moments], dtype=bool)
     place = np.select(
         [
             place_in_job == "initialization",
             place_in_job == "finalization",
             value > BUSY_ABOVE_PCT,
             value > gpu_at_most_pct,
-            np.array([key in known for key in moments], dtype=bool),
+            is_bottleneck,
         ],
         range(5),
         default=5,
@@ -163,12 +165,9 @@ def gpu_classes(
     counts = pd.crosstab([gpu["nodeID"], gpu["system_metric"]], place)
     counts = counts.reindex(columns=range(len(classes)), fill_value=0)
     counts.columns = classes
-    return (
-        counts.reset_index()
-        .rename(columns={"system_metric": "gpu"})
-        .sort_values(
-            ["nodeID", "gpu"], key=lambda names: names.map(device_order), ignore_index=True
-        )
+    named = counts.reset_index().rename(columns={"system_metric": "gpu"})
+    return named.sort_values(
+        ["nodeID", "gpu"], key=lambda names: names.map(device_order), ignore_index=True
     )
 
 
@@ -218,9 +217,10 @@ def batch_intervals(times: pd.DataFrame) -> pd.DataFrame:
 
     A batch ends 1 µs before the next call, so that each call belongs to one batch.
     """
+    length_us = (times["batch_time_s"] * 1e6).round().astype(int)
     return times.assign(
         end_time_us=times["start_time_us"] - 1,
-        start_time_us=times["start_time_us"] - (times["batch_time_s"] * 1e6).round().astype(int),
+        start_time_us=times["start_time_us"] - length_us,
         nodeID=times["node_id"],
     )
 

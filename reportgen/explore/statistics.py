@@ -171,7 +171,8 @@ def phase_intervals(events: pd.DataFrame) -> pd.DataFrame:
     """
     steps = events[events["process"].str.startswith(STEP)]
     steps = steps.sort_values(["start_time_us", "end_time_us"], ignore_index=True)
-    found = steps.groupby(steps["process"].ne(steps["process"].shift()).cumsum()).agg(
+    run = steps["process"].ne(steps["process"].shift()).cumsum()
+    found = steps.groupby(run).agg(
         start_time_us=("start_time_us", "min"),
         end_time_us=("end_time_us", "max"),
         phase=("process", "first"),

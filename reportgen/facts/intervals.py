@@ -52,8 +52,7 @@ def union_of(start_ns: Instants, end_ns: Instants) -> Union:
 def join(unions: Sequence[Union]) -> Union:
     """Return the union of unions."""
     starts = np.concatenate([item.start_ns for item in unions])
-    ends = np.concatenate([item.end_ns for item in unions])
-    return union_of(starts, ends)
+    return union_of(starts, np.concatenate([item.end_ns for item in unions]))
 
 
 def clip(union: Union, low_ns: int, high_ns: int) -> Union:
@@ -201,8 +200,7 @@ def self_times_ns(start_ns: Instants, end_ns: Instants, group: Instants) -> Inst
 
     Over properly nested events they add up to the time in which any was open.
     """
-    parent = parents_of(start_ns, end_ns, group)
-    nesting = Nesting(start_ns=start_ns, end_ns=end_ns, parent=parent)
+    nesting = Nesting(start_ns=start_ns, end_ns=end_ns, parent=parents_of(start_ns, end_ns, group))
     return self_ns(nesting, end_ns - start_ns, rounding_ns=0)
 
 

@@ -72,7 +72,6 @@ class LoaderRows:
 def loader_rows(spans: SpanTable) -> LoaderRows:
     """Find the loader events of one node."""
     in_tensorflow = spans.in_phases((TENSORFLOW_FETCH,))
-    is_end = spans.named(_ENDS.__contains__)
     return LoaderRows(
         initialize=spans.in_phases((INITIALIZE,)),
         fetch=spans.in_phases((FETCH,)) | _outermost(spans, in_tensorflow),
@@ -80,7 +79,7 @@ def loader_rows(spans: SpanTable) -> LoaderRows:
         next_call=spans.in_phases((OPERATORS,)) & spans.named(lambda name: "__next__" in name),
         is_tensorflow=bool(in_tensorflow.any()),
         is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, LOADER_PROCESS)).any()),
-        is_pipeline_known=bool((in_tensorflow & ~is_end).any()),
+        is_pipeline_known=bool((in_tensorflow & ~spans.named(_ENDS.__contains__)).any()),
         has_prefetch=bool((in_tensorflow & spans.named(lambda name: "Prefetch" in name)).any()),
     )
 

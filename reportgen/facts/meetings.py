@@ -173,11 +173,10 @@ def _match(every: Exchanges) -> Meetings:
     in_time = np.lexsort((seen, alike, name, group, start_ns))
     in_time = in_time[n_ranks[in_time] > 1]
     _, rows = rows_between(first[in_time], (first + n_ranks)[in_time])
-    number = np.where(every.seq != NONE, every.seq, occurrence)[seen[in_time]]
     return Meetings(
         members=every.take(order[rows]),
         first=np.cumsum(n_ranks[in_time]) - n_ranks[in_time],
-        number=number,
+        number=np.where(every.seq != NONE, every.seq, occurrence)[seen[in_time]],
     )
 
 

@@ -60,7 +60,8 @@ def unpacked_whole(
     blocks: Iterable[bytes], packing: Packing, *, most_bytes: int = MOST_UNPACKED_BYTES
 ) -> bytes:
     """Return the text of a file; what unpacks to more than any writer writes is cut off there."""
-    return b"".join(no_more_than_written(unpacked(blocks, packing), packing, most_bytes=most_bytes))
+    whole = unpacked(blocks, packing)
+    return b"".join(no_more_than_written(whole, packing, most_bytes=most_bytes))
 
 
 def no_more_than_written(

@@ -125,7 +125,8 @@ class NvidiaGpus:
             values = list(read(gpu, now_ns))
         except self._nvml.NVMLError as err:
             failures = gpu.failures[what] = gpu.failures.get(what, 0) + 1
-            if isinstance(err, self._nvml.NVMLError_NotSupported) or failures >= _MOST_FAILURES:
+            is_final = isinstance(err, self._nvml.NVMLError_NotSupported)
+            if is_final or failures >= _MOST_FAILURES:
                 gpu.probes.remove(probe)
                 self.missing.append(f"{what} of gpu{gpu.index} ({err})")
             return []
@@ -158,7 +159,8 @@ class NvidiaGpus:
         yield "GPUTemperatureCelsius", celsius
 
     def _throttling(self, gpu: Gpu, _now_ns: int) -> Iterator[tuple[str, float]]:
-        yield "GPUThrottleReasons", self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu.handle)
+        reasons = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu.handle)
+        yield "GPUThrottleReasons", reasons
 
     def _counters(self, gpu: Gpu, now_ns: int) -> Iterator[tuple[str, float]]:
         nvml = self._nvml

@@ -204,11 +204,10 @@ def _allocated_pct(system: SystemTable, gpu: str) -> float | None:
 def judge(nodes: Sequence[NodeRoom], _params: Params) -> Outcome:
     """Count (GPU, minute) pairs with room and say what they mean."""
     gpus = kit.concat(node.gpus for node in nodes)
-    n_samples = max((node.resources[0].n_samples for node in nodes if node.resources), default=0)
     missing = kit.reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(node.n_gpus for node in nodes),
-        n_samples=n_samples,
+        n_samples=max((node.resources[0].n_samples for node in nodes if node.resources), default=0),
         patience=min((node.n_enough for node in nodes), default=0),
     )
     if missing is None and not gpus:

@@ -149,8 +149,7 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     busy = np.flatnonzero(count_where(system, kind, lambda use: use >= usage.IDLE_BELOW_PCT))
     columns = system.columns_of(kind)
     are_light = dict(zip(system.names(kind), usage.lightly_used(columns).tolist(), strict=True))
-    are_used = usage.used_throughout(columns).tolist()
-    is_used = dict(zip(system.names(kind), are_used, strict=True))
+    is_used = dict(zip(system.names(kind), usage.used_throughout(columns).tolist(), strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
     gpus = [
         GpuLoad(
@@ -185,11 +184,10 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
     """Count (node, minute) with an uneven pair, and the pairs, over all nodes."""
     pairs = kit.concat(load.pairs for load in loads)
     n_gpus = [len(load.gpus) for load in loads]
-    n_samples = max((gpu.n_samples for load in loads for gpu in load.gpus), default=0)
     missing = kit.reason_to_skip(
         n_ticks=sum(load.n_ticks for load in loads),
         n_gpus=sum(n_gpus),
-        n_samples=n_samples,
+        n_samples=max((gpu.n_samples for load in loads for gpu in load.gpus), default=0),
         patience=usage.enough_samples(params.patience),
     )
     apart = [pair for pair in pairs if pair.differ_at_work and pair.gap_pct >= GAP_FROM_PCT]

@@ -213,8 +213,7 @@ def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str
 
 
 def _longest(trace: RankTrace, window: Window, unions: DeviceUnions) -> results.Where | None:
-    exposed = minus(clip(unions.memory, window.start_ns, window.end_ns), unions.kernel)
-    found = longest_of(exposed)
+    found = longest_of(minus(clip(unions.memory, window.start_ns, window.end_ns), unions.kernel))
     if not found.start_ns.size:
         return None
     edges_ns = (int(edge[0]) + trace.origin_ns for edge in (found.start_ns, found.end_ns))

@@ -90,8 +90,7 @@ def judge_each(
     ``measured`` is what ``measure_part`` returned, one mapping per part, in the order of parts.
     """
     for rule in rules:
-        found = [part[rule.id] for part in measured if rule.id in part]
-        yield _judge(rule, found, params[rule.id])
+        yield _judge(rule, [part[rule.id] for part in measured if rule.id in part], params[rule.id])
 
 
 def _judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> Judged:

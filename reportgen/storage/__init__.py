@@ -55,4 +55,5 @@ def is_remote(path: str) -> bool:
 
 def _without_query(url: str) -> str:
     """Drop what may hold a signature or credentials."""
-    return re.sub(r"://[^/@]*@", "://", re.split(r"[?#]", url, maxsplit=1)[0])
+    bare = re.split(r"[?#]", url, maxsplit=1)[0]
+    return re.sub(r"://[^/@]*@", "://", bare)

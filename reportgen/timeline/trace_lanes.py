@@ -224,7 +224,8 @@ class _Tree:
         trace = self.trace
         ops, syncs = trace.gpu_ops, trace.syncs
         names = {device.id: device.name for device in trace.devices}
-        columns = (ops.shape, ops.bytes, ops.collective, self._compiled()[ops.name])
+        compiled = self._compiled()[ops.name]
+        columns = (ops.shape, ops.bytes, ops.collective, compiled)
         detail = self.details.of_rows(columns, self._said_of_op)
         name, memory = self._named_ops(), trace.memory
         on_memory = memory.device[memory.device_type != HOST_MEMORY]
@@ -301,7 +302,8 @@ class _Tree:
         if not rows.size:
             return
         start_ns = ops.start_ns[rows]
-        time_ns = np.concatenate([np.minimum(launch_end_ns(self.trace)[rows], start_ns), start_ns])
+        joined_ns = np.minimum(launch_end_ns(self.trace)[rows], start_ns)
+        time_ns = np.concatenate([joined_ns, start_ns])
         change = np.repeat(np.array([1, -1], dtype=np.int8), rows.size)
         yield "launched and waiting", _steps_of(time_ns, change)
 
@@ -334,11 +336,12 @@ class _Tree:
             rows = np.flatnonzero(is_here & (total > 0))
             if rows.size:
                 rows = np.flatnonzero(is_here & (total >= 0))
+                value = total[rows].astype(np.float64)
                 yield (
                     label,
                     CounterTrack(
                         time_ns=memory.time_ns[rows],
-                        value=total[rows].astype(np.float64),
+                        value=value,
                         unit="bytes",
                         family=Family.FUNCTIONS if is_host else Family.COPIES,
                     ),

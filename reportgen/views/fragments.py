@@ -86,7 +86,8 @@ def _environment() -> Environment:
 
 def _breakable(name: str) -> Markup:
     """Return a name that a narrow column breaks after punctuation, not within a word."""
-    return Markup("<wbr>").join(_BREAKS.split(shorten(name, most=LONGEST_TEXT).text))
+    pieces = _BREAKS.split(shorten(name, most=LONGEST_TEXT).text)
+    return Markup("<wbr>").join(pieces)
 
 
 def _linked(text: str, findings: Iterable[Any]) -> Markup:

@@ -138,7 +138,8 @@ def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
     keys = [table["start_ns"]]
     if "end_ns" in table:
         keys.insert(0, -table["end_ns"] if is_outer_first else table["end_ns"])
-    take_rows(table, np.lexsort(keys))
+    order = np.lexsort(keys)
+    take_rows(table, order)
 
 
 def take_rows(table: Columns, rows: NDArray[np.bool_] | NDArray[np.int64]) -> None:
@@ -157,6 +158,7 @@ def clip_overruns(table: Columns) -> None:
     is_same = (device[1:] == device[:-1]) & (stream[1:] == stream[:-1])
     is_over = np.zeros(n_rows, dtype=np.bool_)
     is_over[:-1] = is_same & (end_ns[:-1] - start_ns[1:] > OVERRUN_NS)
-    table["end_ns"][order] = np.where(is_over, np.append(start_ns[1:], end_ns[-1:]), end_ns)
+    following_ns = np.append(start_ns[1:], end_ns[-1:])
+    table["end_ns"][order] = np.where(is_over, following_ns, end_ns)
     table["is_overrun"] = np.empty_like(is_over)
     table["is_overrun"][order] = is_over

@@ -44,8 +44,9 @@ class ProcessReading:
 
     def batches(self, table: str, names: Sequence[str], where: str = "") -> Iterator[Batch]:
         """Yield some columns of the rows of this process; of all rows if no table names it."""
+        of_process = self._of_process(table)
         yield from self.report.columns(
-            table, names, " AND ".join(filter(None, (where, self._of_process(table))))
+            table, names, " AND ".join(filter(None, (where, of_process)))
         )
 
     def distinct(self, table: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:

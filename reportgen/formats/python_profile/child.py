@@ -27,7 +27,8 @@ def main() -> None:
     _limit(MEMORY_BYTES)
     source, target = sys.stdin.buffer, sys.stdout
     while header := source.read(8):
-        target.write(json.dumps(_answer(source.read(int.from_bytes(header, "big")))) + "\n")
+        content = source.read(int.from_bytes(header, "big"))
+        target.write(json.dumps(_answer(content)) + "\n")
         target.flush()
 
 

@@ -194,4 +194,5 @@ def _frame(frame: Any) -> tuple[tuple[str, int, str], float, list[Any]] | None:
     line = frame.get("line_no")
     if not isinstance(line, int) or not 0 <= line <= _MOST_LINES:
         line = 0
-    return (str(file), line, str(frame.get("function", ""))), float(total_s), children
+    key = (str(file), line, str(frame.get("function", "")))
+    return key, float(total_s), children

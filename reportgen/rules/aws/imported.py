@@ -167,8 +167,7 @@ def _with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.Rule
     counts += [n_low - sum(counts), cpu.counters.datapoints - n_low]
     if min(counts) < 0 or not sum(counts):
         return tuple(found)
-    made = gpu_samples(counts, caption=_SAMPLES_BY_TIME)
-    shown = replace(cpu, exhibits=(made, *cpu.exhibits))
+    shown = replace(cpu, exhibits=(gpu_samples(counts, caption=_SAMPLES_BY_TIME), *cpu.exhibits))
     return tuple(shown if item is cpu else item for item in found)
 
 

@@ -91,12 +91,11 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     }
     if shared.n:
         begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
-        waits = waiting.waiting_in(shared, begins_ns)
         findings = [
             *faults_of(
                 ranks,
                 shared,
-                waits,
+                waiting.waiting_in(shared, begins_ns),
                 params,
                 is_one_clock=not shifts,
                 in_sends_ns=alone_in_sends_ns(items, shared),

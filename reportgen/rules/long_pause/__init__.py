@@ -156,7 +156,6 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
     job = kit.merge([NodePauses(), *measurements])
     missing = _missing(job, params)
     groups = [] if missing else _groups(job, params)
-    lost = _lost_ratio(groups)
     return Outcome(
         missing=missing,
         findings=[_finding(job, groups, params)],
@@ -165,7 +164,7 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
         if missing
         else {
             "pauses": len(groups),
-            "paused_ratio": round(lost, 6),
+            "paused_ratio": round(_lost_ratio(groups), 6),
             "longest_pause_s": max((seconds(group.main.length_ns) for group in groups), default=0),
         },
     )

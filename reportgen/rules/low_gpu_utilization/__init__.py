@@ -134,12 +134,11 @@ FLUCTUATING = kit.Message(
 def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
     """Count the violations of all nodes and say what they mean."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
-    n_samples = max((gpu.n_samples for gpu in gpus), default=0)
     return Outcome(
         missing=kit.reason_to_skip(
             n_ticks=sum(node.n_ticks for node in nodes),
             n_gpus=len(gpus),
-            n_samples=n_samples,
+            n_samples=max((gpu.n_samples for gpu in gpus), default=0),
             patience=min((node.n_enough for node in nodes), default=0),
         ),
         **counted([node.aws for node in nodes]),
@@ -181,8 +180,7 @@ def _findings(nodes: Sequence[NodeGpus], params: Params) -> Iterator[results.Fin
         is_shared = any(node.has_one_process for node in nodes)
         yield _under_used(low, used, params, is_shared=is_shared)
     if swings:
-        meanwhile = [node.meanwhile for node in nodes if node.meanwhile]
-        yield _swinging(swings, used, params, meanwhile)
+        yield _swinging(swings, used, params, [node.meanwhile for node in nodes if node.meanwhile])
     if not low and not swings:
         has_steps = any(node.has_steps for node in nodes)
         sure = [gpu for gpu in used if gpu.verdict is not UseVerdict.NOT_JUDGED]

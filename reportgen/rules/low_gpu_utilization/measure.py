@@ -127,7 +127,6 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
         _measure_gpu(part, gpu, series, params, is_light=is_light[gpu])
         for gpu, series in usage.samples_by_gpu(system, kind)
     )
-    aws = violations_of(part, params)
     return NodeGpus(
         node=part.node,
         n_ticks=part.system.n_ticks,
@@ -135,7 +134,7 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
         has_steps=_has_steps(part, gpus),
         has_one_process=drives_several_gpus(part),
         gpus=gpus,
-        aws=aws,
+        aws=violations_of(part, params),
         meanwhile=_meanwhile(part, gpus, params),
     )
 

@@ -263,11 +263,10 @@ def _findings(
             continue
         worst = max(found, key=lambda device: device.max_pct)
         device = None if worst.device == HOST else worst.device
-        start_s = seconds(worst.highest_ns)
         yield message.finding(
             measured=worst.max_pct,
             threshold=limit_pct,
-            where=results.Where(node=worst.node, device=device, start_s=start_s),
+            where=results.Where(node=worst.node, device=device, start_s=seconds(worst.highest_ns)),
             device=worst,
             place=_label(worst, every),
             of_limit=_limit(worst),

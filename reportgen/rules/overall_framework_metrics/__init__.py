@@ -331,9 +331,8 @@ def _passes(job: FrameworkSums) -> Finding | None:
     share, name = max(((share, name) for name, share in passes.items()), default=(0.0, ""))
     if share <= PASS_PCT:
         return None
-    where = _where(job.loop)
     return PASSES.finding(
-        measured=share, threshold=PASS_PCT, where=where, name=name, lower=name.lower()
+        measured=share, threshold=PASS_PCT, where=_where(job.loop), name=name, lower=name.lower()
     )
 
 

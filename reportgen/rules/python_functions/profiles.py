@@ -96,8 +96,7 @@ def stage_of(interval: ProfileInterval) -> str:
     mode = _MODES.get(start.mode.lower(), start.mode)
     if end.mode.lower() == _AFTER or end.step is None:
         return f"{mode}: to the end of the job"
-    ends = (start.phase.lower(), end.phase.lower())
-    phase = _PHASES.get(ends, f"{start.phase} to {end.phase}")
+    phase = _PHASES.get((start.phase.lower(), end.phase.lower()), f"{start.phase} to {end.phase}")
     if end.mode != start.mode:
         phase += f", until {_MODES.get(end.mode.lower(), end.mode)}"
     return f"{mode}: {phase}"

@@ -282,7 +282,6 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
         remark = f" Mean of {plural(len(main), 'training process', 'training processes')}."
     if batch_size is not None:
         remark += f" A step of a training process has {plural(batch_size, 'sample')}."
-    middle_s = np.round((edge_ns[:-1] + width_ns // 2) / NS_PER_S, TIME_DIGITS)
     yield exhibit(
         "step_pace",
         ExhibitKind.SERIES,
@@ -291,7 +290,7 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
             {format_ns(width_ns)}, divided by its length; pauses between steps are
             included.{remark}""",
         columns=kit.floats(
-            ("time_s", "s", middle_s),
+            ("time_s", "s", np.round((edge_ns[:-1] + width_ns // 2) / NS_PER_S, TIME_DIGITS)),
             *((name, "steps/s", rate) for name, rate in zip(names, rates, strict=True)),
         ),
         role=Role.STEP,

@@ -70,6 +70,7 @@ def _trace(
     if sum(value is not None for value in values) < _SPARSE_BELOW * len(values):
         marker = {"color": ink.colour, "size": 7, "symbol": "diamond"}
         return {**trace, "mode": "markers", "marker": marker}
-    dash = "dash" if any(word in column.name.lower() for word in _LIMIT_WORDS) else ink.dash
+    is_limit = any(word in column.name.lower() for word in _LIMIT_WORDS)
+    dash = "dash" if is_limit else ink.dash
     style = {"color": ink.colour, "width": 1.5, "dash": dash}
     return {**trace, "mode": "lines", "line": {**style, **layout.shape_of(column.unit, values)}}
